@@ -300,12 +300,21 @@ class Citation:
     """Every number of the sentence is in the quote and the support is high enough."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TraceStep:
-    """One step an architecture took, in the order taken."""
+    """One metered step of a request, in the order begun. A request's cost is the sum over its steps, nothing else."""
 
     name: str
-    detail: Mapping[str, Any]
+    """embed, search, rerank, generate, pages, or an architecture's own word (route, grade, ...)."""
+    detail: dict[str, Any] = field(default_factory=dict)
+    ms: float = 0.0
+    ops: Mapping[OpKind, int] = field(default_factory=dict)
+    ops_source: OpsSource = "counted"
+    purpose: str | None = None
+    """Of an LLM call; None where there was none."""
+    llm_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,27 @@
+"""An architecture is one way to answer. To add one: write `<name>.py`, add its line below, write its test and cost row."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from app.architectures.hybrid import Hybrid
+from app.architectures.naive import Naive
+from app.tools import Tools
+from app.types import Answer, Question
+
+
+class Architecture(Protocol):
+    """A frozen dataclass whose fields are its options, each with a default and its bounds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    needs_llm: ClassVar[bool]
+    """Whether it cannot run on the extractive generator."""
+
+    async def answer(self, question: Question, tools: Tools) -> Answer: ...
+
+
+ARCHITECTURES: Mapping[str, type[Architecture]] = {
+    "naive": Naive,
+    "hybrid": Hybrid,
+}
+"""Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

@@ -1,0 +1,217 @@
+"""One request's metered hands: the only place where work is counted, timed and checked against the limits."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
+from app.ports import Embedder, Generator, Reranker, SparseEncoder, Store
+from app.types import (
+    Access,
+    Cost,
+    Filter,
+    FloatArray,
+    Generation,
+    Hit,
+    Leg,
+    LegName,
+    LegResult,
+    Limits,
+    OpKind,
+    OpsSource,
+    Page,
+    Prompt,
+    SparseVector,
+    Stage,
+    TraceStep,
+)
+
+_WEAKEST: tuple[OpsSource, ...] = ("bound", "reported", "counted")
+_MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars per million tokens; None is unknown."""
+
+    input: Decimal | None = None
+    output: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything a request may reach, opened once for the service's life."""
+
+    store: Store
+    embedder: Embedder
+    sparse: Mapping[LegName, SparseEncoder]
+    generator: Generator
+    reranker: Reranker | None = None
+    prices: Prices = Prices()
+
+
+def _ignore(event: str, data: Any) -> None:
+    """The listener of a request that nobody follows."""
+
+
+@dataclass(slots=True)
+class Tools:
+    """Built per request. `trace` grows by a step per call; `cost` is derived from it, so no path can lose it."""
+
+    ports: Ports
+    limits: Limits = Limits()
+    access: Access = Access()
+    emit: Callable[[str, Any], None] = _ignore
+    """Called with (event, data): stage, passages, token, ...; must not block."""
+    streaming: bool = False
+    """Whether generated text is wanted piece by piece, as `token` events."""
+    trace: list[TraceStep] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def cost(self) -> Cost:
+        ops: Counter[OpKind] = Counter()
+        calls: Counter[str] = Counter()
+        stages: dict[str, float] = {}
+        for step in self.trace:
+            ops.update(step.ops)
+            stages[step.name] = stages.get(step.name, 0.0) + step.ms
+            if step.purpose and step.llm_calls:
+                calls[step.purpose] += step.llm_calls
+        tokens_in, tokens_out = (sum(s.input_tokens for s in self.trace), sum(s.output_tokens for s in self.trace))
+        return Cost(
+            ops_by_kind=dict(ops),
+            ops_source=min((s.ops_source for s in self.trace), key=_WEAKEST.index, default="counted"),
+            llm_calls_by_purpose=dict(calls),
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            usd=self._usd(calls.total(), tokens_in, tokens_out),
+            latency_ms=(time.perf_counter() - self.started) * 1000,
+            stages=tuple(Stage(name, ms) for name, ms in stages.items()),
+        )
+
+    def _usd(self, calls: int, tokens_in: int, tokens_out: int) -> Decimal | None:
+        prices = self.ports.prices
+        if calls == 0:
+            return Decimal(0)
+        if prices.input is None or prices.output is None:
+            return None
+        return (prices.input * tokens_in + prices.output * tokens_out) / _MILLION
+
+    def note(self, name: str, **detail: Any) -> None:
+        """Put a free decision into the trace."""
+        self.trace.append(TraceStep(name, detail))
+
+    async def embed_queries(self, texts: Sequence[str]) -> FloatArray:
+        """Shape (len(texts), dimensions), unit rows."""
+        async with self._step("embed", texts=len(texts), side="query"):
+            return await self.ports.embedder.queries(texts)
+
+    async def embed_passages(self, texts: Sequence[str]) -> FloatArray:
+        """The same, by the passage side of the model."""
+        async with self._step("embed", texts=len(texts), side="passage"):
+            return await self.ports.embedder.passages(texts)
+
+    def encode_sparse(self, leg: LegName, text: str) -> SparseVector:
+        encoder = self.ports.sparse.get(leg)
+        if encoder is None:
+            raise Unavailable(f"this index has no {leg!r} leg")
+        return encoder.queries([text])[0]
+
+    async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
+        """All legs in one round trip, seen with the caller's rights whatever `where` says."""
+        where = Filter(where.conditions, self.access)
+        async with self._step("search", legs=[leg.name for leg in legs], limits=[leg.limit for leg in legs]) as step:
+            results = await self.ports.store.search(legs, where)
+            ops: Counter[OpKind] = Counter()
+            for leg, result in zip(legs, results, strict=True):
+                ops["dense" if leg.name == "dense" else "sparse"] += result.ops
+            step.ops = dict(ops)
+            step.ops_source = min((r.ops_source for r in results), key=_WEAKEST.index, default="counted")
+            step.detail["hits"] = [len(r.hits) for r in results]
+            return results
+
+    async def rerank(self, query: str, hits: Sequence[Hit]) -> list[float]:
+        """A cross-encoder score per hit, in the hits' order."""
+        if self.ports.reranker is None:
+            raise Unavailable("no reranker is configured; leave the rerank option off")
+        async with self._step("rerank", pairs=len(hits)) as step:
+            step.ops = {"rerank": len(hits)}
+            return await self.ports.reranker.score(query, [hit.chunk.searchable for hit in hits])
+
+    async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:
+        async with self._step("pages", pages=len(keys)):
+            return await self.ports.store.pages(keys, self.access)
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        """One call to the generator, counted before it is made. Raises LimitExceeded, GeneratorUnavailable."""
+        generator = self.ports.generator
+        if generator.purposes is not None and prompt.purpose not in generator.purposes:
+            raise GeneratorUnavailable(
+                f"the {generator.name!r} generator cannot serve purpose {prompt.purpose!r}; set GENERATOR=openai with "
+                "OPENAI_BASE_URL and OPENAI_MODEL (any OpenAI-compatible endpoint)"
+            )
+        is_llm = generator.purposes is None
+        if is_llm:
+            prompt = self._within_limits(prompt)
+        async with self._step("generate", generator=generator.name) as step:
+            step.purpose, step.llm_calls = prompt.purpose, int(is_llm)
+            out = await self._generation(generator, prompt)
+            step.llm_calls, step.ops = max(step.llm_calls, out.llm_calls), dict(out.ops)
+            step.input_tokens, step.output_tokens = out.input_tokens, out.output_tokens
+            return out
+
+    async def _generation(self, generator: Generator, prompt: Prompt) -> Generation:
+        if not (self.streaming and prompt.purpose == "answer"):
+            return await generator.generate(prompt)
+        async for piece in generator.stream(prompt):
+            if isinstance(piece, Generation):
+                return piece
+            self.emit("token", piece)
+        raise AssertionError("a generator's stream must end with a Generation")
+
+    def _within_limits(self, prompt: Prompt) -> Prompt:
+        made = sum(s.llm_calls for s in self.trace)
+        if self.limits.max_llm_calls is not None and made >= self.limits.max_llm_calls:
+            raise LimitExceeded(f"the request's limit of {self.limits.max_llm_calls} LLM calls is reached")
+        if self.limits.max_tokens is None:
+            return prompt
+        spent = sum(s.input_tokens + s.output_tokens for s in self.trace)
+        need = sum(len(text) for _, text in prompt.messages) // 4
+        left = self.limits.max_tokens - spent - need
+        if left < 1:
+            raise LimitExceeded(
+                f"the request's limit of {self.limits.max_tokens} tokens is reached: {spent} spent, about {need} more needed"
+            )
+        return prompt if left >= prompt.max_tokens else replace(prompt, max_tokens=left)
+
+    @asynccontextmanager
+    async def _step(self, name: str, **detail: Any) -> AsyncIterator[TraceStep]:
+        with self._timed(TraceStep(name, detail)) as step:
+            left = self.limits.timeout_s - (time.perf_counter() - self.started)
+            try:
+                async with asyncio.timeout(max(left, 0)):
+                    yield step
+            except TimeoutError:
+                raise Timeout(f"the request's {self.limits.timeout_s:g} s ended during {name!r}") from None
+
+    @contextmanager
+    def _timed(self, step: TraceStep) -> Iterator[TraceStep]:
+        self.trace.append(step)
+        begun = time.perf_counter()
+        try:
+            yield step
+        except SextantError as error:
+            step.detail["error"] = error.error_code
+            raise
+        except asyncio.CancelledError:
+            step.detail["error"] = "cancelled"
+            raise
+        finally:
+            step.ms = (time.perf_counter() - begun) * 1000
+            self.emit("stage", step)
