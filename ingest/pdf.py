@@ -1,0 +1,279 @@
+"""PDF bytes to pages of readable text whose every word knows where it stands."""
+
+import ctypes
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pdfwords
+import pikepdf
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from app.errors import DocumentError
+from app.types import Page
+from ingest.layout import Token, lay_out
+
+RawWord: TypeAlias = tuple[float, float, float, float, str, int, int]
+"""x0, y0, x1, y1 (points, displayed page, origin top left), text, block and line number."""
+
+MAX_WORDS_PER_PAGE = 100_000
+_HEADER_BYTES = 1024
+_TRAILING_HYPHENS = re.compile("[\ufffe\u00ad\x02]+$")
+_LOST_LIGATURE = re.compile("(?<=[A-Za-z])[\ufffe\x02](?=[a-z])|^[\ufffe\x02](?=[a-z]{3})")
+_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\ufff0-\uffff\ud800-\udfff]")
+_REPLACED = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+    | {"\uf0b7": "•", "\uf0a7": "▪", "\uf0be": "—", "\uf078": "☒", "\uf0fe": "☒", "\uf06f": "☐", "\uf0a8": "☐"}
+)
+_LIGATURES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("ffi", re.compile(r"(?:e|o|su|di|a|tra)\0(?:c|li|ni|rm|d)|\bo\0c", re.I)),
+    ("ffl", re.compile(r"(?:wa|ba|shu|sni|mu)\0e", re.I)),
+    ("ff", re.compile(r"(?:di|e|o|su|sta|bu|cuto|layo|tari|a|tradeo|spino|chau)\0(?:e|o|s\b|\b|ing|a|u)", re.I)),
+    ("fl", re.compile(r"(?:\b|re|in|con|over|work|cash)\0(?:e[ctx]|o[wo]|at|u|y|i[gc][ht])", re.I)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A bookmark of the PDF."""
+
+    title: str
+    page: int
+    """First is 1."""
+    level: int
+    """Depth, outermost is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """What a PDF says."""
+
+    pages: tuple[Page, ...]
+    """All pages in order; those without a text layer have empty text."""
+    repaired: bool
+    """The file could only be read after a repair; text may be missing."""
+    outline: tuple[OutlineEntry, ...]
+    info: Mapping[str, str]
+    """The PDF's own document information (Title, Subject, ...), without empty entries."""
+
+
+def read_pdf(path: Path, *, max_pages: int = 2000) -> PdfText:
+    """Read the text of every page; nothing is rendered and one page is in memory at a time besides the result.
+
+    Files encrypted with an empty user password are read like any other.
+    Raises DocumentError with reason empty, not_pdf, damaged, password, no_pages or too_large.
+    """
+    _check_header(path)
+    try:
+        return _read(path, max_pages, repaired=False)
+    except (pypdfium2.PdfiumError, RuntimeError):
+        source, damaged = _rewrite(path)
+    try:
+        return _read(source, max_pages, repaired=damaged)
+    except (pypdfium2.PdfiumError, RuntimeError) as error:
+        raise DocumentError(f"{path.name} is damaged and could not be repaired: {error}", "damaged") from error
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError as error:
+        raise DocumentError(f"{path.name} cannot be read: {error.strerror}") from error
+    if not head:
+        raise DocumentError(f"{path.name} is empty; check that its download or copy was complete", "empty")
+    if b"%PDF" not in head:
+        raise DocumentError(f"{path.name} is not a PDF: no %PDF header in its first {_HEADER_BYTES} bytes", "not_pdf")
+
+
+def _rewrite(path: Path) -> tuple[io.BytesIO, bool]:
+    """The file as qpdf understands it, decrypted and with a fresh cross-reference table, and whether it was damaged."""
+    try:
+        with pikepdf.open(path) as pdf:
+            damaged = not pdf.is_encrypted or bool(pdf.get_warnings())
+            if not len(pdf.pages):
+                raise DocumentError(f"{path.name} has no pages", "no_pages")
+            out = io.BytesIO()
+            pdf.save(out)
+    except pikepdf.PasswordError as error:
+        raise DocumentError(f"{path.name} needs a password to open; remove it and try again", "password") from error
+    except (pikepdf.PdfError, RuntimeError, ValueError) as error:
+        detail = str(error).replace(str(path), path.name)
+        raise DocumentError(f"{path.name} is damaged and could not be repaired: {detail}", "damaged") from error
+    out.seek(0)
+    return out, damaged
+
+
+def _read(source: Path | io.BytesIO, max_pages: int, *, repaired: bool) -> PdfText:
+    name = source.name if isinstance(source, Path) else "the file"
+    with pdfwords.open(source) as document:
+        count = len(document)
+        if not count:
+            raise DocumentError(f"{name} has no pages", "no_pages")
+        if count > max_pages:
+            raise DocumentError(f"{name} has {count} pages, more than the limit of {max_pages}; split it", "too_large")
+        pages = tuple(_page(document, index) for index in range(count))
+        return PdfText(pages, repaired, _outline(document, count), _info(document))
+
+
+def _page(document: Any, index: int) -> Page:
+    page = document[index]
+    try:
+        raw: Sequence[RawWord] = page.get_text("words", rotated=True)
+        width, height = page.rect[2], page.rect[3]
+    except ValueError:
+        raw, width, height = _words_by_character(document._pdf[index])
+    if len(raw) > MAX_WORDS_PER_PAGE:
+        raise DocumentError(f"page {index + 1} has {len(raw)} words, more than {MAX_WORDS_PER_PAGE}", "too_large")
+    text, words = lay_out(_fragments(raw), width)
+    return Page(index + 1, text, words, round(width, 2), round(height, 2), _label(document, index))
+
+
+def _fragments(raw: Sequence[RawWord]) -> list[list[Token]]:
+    """Cleaned words in content order, grouped into the runs that the PDF drew as one line."""
+    fragments: list[list[Token]] = []
+    previous: tuple[int, int] | None = None
+    for x0, y0, x1, y1, text, block, line, *_ in raw:
+        text = text if text.isascii() and text.isprintable() else clean(text)
+        if not text:
+            continue
+        if (block, line) != previous:
+            fragments.append([])
+            previous = (block, line)
+        fragments[-1].append(Token(x0, y0, x1, y1, text))
+    return fragments
+
+
+def clean(word: str) -> str:
+    """One word without control characters, soft hyphens, lone surrogates and private symbols.
+
+    PDFium writes U+FFFE (or U+0002) for a line-end hyphen, which is kept as "-", and for a ligature whose letters the
+    font does not tell, which is guessed ("e￾ciency" becomes "efficiency").
+    """
+    word = _TRAILING_HYPHENS.sub("-", word.translate(_REPLACED))
+    if _LOST_LIGATURE.search(word):
+        word = _restore_ligatures(word)
+    word = _UNWANTED.sub("", word) if not word.isprintable() or "\ufffd" in word else word
+    return "".join(c for c in word if not "\ue000" <= c <= "\uf8ff").strip()
+
+
+def _restore_ligatures(word: str) -> str:
+    marked = _LOST_LIGATURE.sub("\0", word)
+    for letters, pattern in _LIGATURES:
+        marked = pattern.sub(lambda m, letters=letters: m[0].replace("\0", letters), marked)  # type: ignore[misc]
+    return marked.replace("\0", "fi")
+
+
+def _words_by_character(page: Any) -> tuple[list[RawWord], float, float]:
+    """Words from PDFium's own characters and boxes: slower and plainer than pdfwords, for pages it refuses."""
+    text_page = page.get_textpage()
+    width, height = page.get_size()
+    place = _Placing(page)
+    words: list[RawWord] = []
+    line, letters, box = 0, "", (0.0, 0.0, 0.0, 0.0)
+    for index in range(text_page.count_chars() + 1):
+        code = pdfium.FPDFText_GetUnicode(text_page.raw, index) if index < text_page.count_chars() else 32
+        character = chr(code)
+        if character.isspace():
+            if letters:
+                words.append((*box, letters, 0, line))
+            line, letters = line + (character == "\n"), ""
+            continue
+        where = place(text_page.get_charbox(index))
+        box = (min(box[0], where[0]), min(box[1], where[1]), max(box[2], where[2]), max(box[3], where[3])) if letters else where
+        letters += character
+    return words, width, height
+
+
+class _Placing:
+    """PDF user space (origin bottom left) to the displayed page (origin top left)."""
+
+    def __init__(self, page: Any) -> None:
+        self.left, self.bottom, self.right, self.top = page.get_cropbox()
+        self.rotation = page.get_rotation() % 360
+
+    def __call__(self, box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        x0, y0 = box[0] - self.left, self.top - box[3]
+        x1, y1 = box[2] - self.left, self.top - box[1]
+        width, height = self.right - self.left, self.top - self.bottom
+        if self.rotation == 90:
+            return height - y1, x0, height - y0, x1
+        if self.rotation == 180:
+            return width - x1, height - y1, width - x0, height - y0
+        if self.rotation == 270:
+            return y0, width - x1, y1, width - x0
+        return x0, y0, x1, y1
+
+
+def _label(document: Any, index: int) -> str | None:
+    """The page number the PDF itself declares, where it says another than the position."""
+    raw = document._pdf.raw
+    size = pdfium.FPDF_GetPageLabel(raw, index, None, 0)
+    if not 2 < size <= 128:
+        return None
+    buffer = ctypes.create_string_buffer(size)
+    pdfium.FPDF_GetPageLabel(raw, index, buffer, size)
+    label = clean(buffer.raw.decode("utf-16-le", "ignore"))
+    return label if label and label != str(index + 1) else None
+
+
+def _outline(document: Any, pages: int) -> tuple[OutlineEntry, ...]:
+    try:
+        toc = document.get_toc()
+    except (RuntimeError, ValueError):
+        return ()
+    return tuple(
+        OutlineEntry(title, int(page), int(level))
+        for level, raw_title, page in toc
+        if (title := _sentence(raw_title)) and page and 1 <= page <= pages
+    )
+
+
+def _info(document: Any) -> dict[str, str]:
+    raw: Mapping[str, str] = document._pdf.get_metadata_dict(skip_empty=True)
+    return {key: value for key, text in raw.items() if (value := _sentence(text)[:1000])}
+
+
+def _sentence(text: str) -> str:
+    return " ".join(filter(None, map(clean, text.split())))
+
+
+def text_quality(text: str) -> float:
+    """How far a text layer reads like text, 0 to 1; below about 0.5 the page is garbled and needs OCR.
+
+    Fonts without a usable character map give replacement characters, symbols in the middle of words or letters in
+    impossible mixtures. Empty text has quality 0.
+    """
+    tokens = text.split()
+    if not tokens:
+        return 0.0
+    weight = sum(map(len, tokens))
+    return sum(len(token) for token in tokens if _plausible(token)) / weight
+
+
+_PLAUSIBLE = re.compile(
+    r"[\W_]{1,3}|[.\-_=•·*]+"
+    r"|[\"'“‘(\[$€£¥<+#-]*(?:[A-Z]?[^\W\d_A-Z]+|[A-Z]+|(?:[A-Z]?[a-z]+)+[A-Z]*|[A-Z]+s|[A-Z]+[a-z]+)(?:[’'./&@:,-]+\w+)*[\W_]{0,4}"
+    r"|[$€£¥(\[<~+#-]*\d[\d,.:/()-]*[A-Za-z%]{0,4}[\W_]{0,4}"
+    r"|[A-Za-z]{1,4}-?\d[\w./-]*[\W_]{0,3}|https?://\S+|www\.\S+|\S+@\S+"
+)
+_VOWELS = frozenset("aeiouyàáâãäåèéêëìíîïòóôõöùúûü")
+
+
+def _plausible(token: str) -> bool:
+    if not _PLAUSIBLE.fullmatch(token):
+        return not token.isascii() and token.isalpha()
+    letters = [c for c in token if c.isalpha()]
+    if len(letters) < 5 or not token.isascii():
+        return True
+    return token.isupper() and len(letters) < 7 or any(c in _VOWELS for c in token.lower())
+
+
+def iter_words(page: Page) -> Iterator[tuple[str, float, float]]:
+    """Text, left and right edge of each word of a page."""
+    for word in page.words:
+        yield page.text[word.start : word.end], word.box[0], word.box[2]
