@@ -1,0 +1,345 @@
+"""The embedded vector store: Qdrant's own segment engine inside this process, one folder, one owner."""
+
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import qdrant_edge as edge
+from anyio import CapacityLimiter, to_thread
+
+from app.adapters import payload as pl
+from app.errors import SextantError, StoreLocked, StoreUnavailable
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Document,
+    Filter,
+    IndexStamp,
+    Leg,
+    LegResult,
+    Page,
+    SparseVector,
+)
+
+T = TypeVar("T")
+
+_MIN_FREE_BYTES = 64 * 2**20
+_TIE_MARGIN = 8
+_ALL = 2**31
+_CLAUSES = ("must", "should", "must_not")
+_EXACT = edge.SearchParams(exact=True)
+_INDEX_TYPES: Mapping[pl.IndexType, Any] = {
+    "tenant": edge.KeywordIndexParams(is_tenant=True),
+    "keyword": edge.PayloadSchemaType.Keyword,
+    "integer": edge.PayloadSchemaType.Integer,
+    "datetime": edge.PayloadSchemaType.Datetime,
+}
+
+
+class EdgeStore:
+    """A WritableStore over three shards in one folder: chunks, pages, documents.
+
+    Search is an exact scan, so a dense leg's ops are the chunks that pass its filter, counted; a sparse leg's are
+    bounded by the same number. Every engine call holds the interpreter's lock, so calls run one at a time in one worker
+    thread. A write is flushed before it returns.
+    """
+
+    def __init__(
+        self, directory: Path, stamp: IndexStamp, lock: int, shards: dict[str, edge.EdgeShard], min_free_bytes: int
+    ) -> None:
+        self._directory = directory
+        self._stamp = stamp
+        self._lock = lock
+        self._shards = shards
+        self._min_free_bytes = min_free_bytes
+        self._limiter = CapacityLimiter(1)
+        self._counts: dict[Filter, int] = {}
+
+    @classmethod
+    def open(
+        cls, directory: Path, stamp: IndexStamp, *, create: bool = True, min_free_bytes: int = _MIN_FREE_BYTES
+    ) -> "EdgeStore":
+        """Take the folder's lock, then load it. Raises StoreLocked, IndexMismatch, StoreUnavailable."""
+        if not create and not (directory / "stamp.json").exists():
+            raise StoreUnavailable(f"no index at {directory}; ingest some filings first")
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = _take_lock(directory)
+        try:
+            _settle_stamp(directory, stamp)
+            shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
+        except BaseException:
+            os.close(lock)
+            raise
+        return cls(directory, stamp, lock, shards, min_free_bytes)
+
+    def close(self) -> None:
+        """Flush, release the folder. May be called twice."""
+        shards, self._shards = self._shards, {}
+        for shard in shards.values():
+            with _engine_errors(self._directory):
+                shard.flush()
+                shard.close()
+        if shards:
+            os.close(self._lock)
+
+    async def stamp(self) -> IndexStamp:
+        self._shard("chunks")
+        return self._stamp
+
+    async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
+        for leg in legs:
+            pl.check_leg(leg, self._stamp.dimensions)
+        rest = pl.rest_filter(where)
+        return await self._run(lambda: [self._search_leg(leg, where, rest) for leg in legs])
+
+    def _search_leg(self, leg: Leg, where: Filter, rest: pl.Payload) -> LegResult:
+        if isinstance(leg.query, SparseVector):
+            if not leg.query.indices:
+                return LegResult((), 0, "counted")
+            vector: Any = edge.SparseVector(list(leg.query.indices), list(leg.query.values))
+        else:
+            vector = leg.query.tolist()
+        asked = leg.limit + _TIE_MARGIN
+        while True:
+            request = edge.QueryRequest(
+                limit=asked,
+                query=edge.Query.Nearest(vector, using=leg.name),
+                filter=edge_filter(rest),
+                params=_EXACT,
+                with_payload=True,
+            )
+            points = self._shard("chunks").query(request)
+            if pl.settled([point.score for point in points], leg.limit, asked):
+                break
+            asked *= 4
+        hits = pl.hits_from(leg, [(str(point.id), point.score, point.payload or {}) for point in points])
+        return LegResult(hits, self._count(where), "counted" if leg.name == pl.DENSE else "bound")
+
+    async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
+        def read() -> list[Page | None]:
+            found = {str(r.id): r.payload or {} for r in self._scroll("pages", pl.pages_filter(keys, access))}
+            return [pl.page_from(found[key]) if (key := pl.page_id(*k)) in found else None for k in keys]
+
+        return await self._run(read) if keys else []
+
+    async def documents(self, access: Access | None = None) -> list[Document]:
+        def read() -> list[Document]:
+            records = self._scroll("documents", pl.documents_filter(access))
+            return sorted((pl.document_from(record.payload or {}) for record in records), key=lambda d: d.id)
+
+        return await self._run(read)
+
+    async def count(self, where: Filter) -> int:
+        return await self._run(lambda: self._count(where))
+
+    async def chunk_ids(self, document_id: str) -> list[str]:
+        """In the document's order."""
+
+        def read() -> list[str]:
+            records = self._scroll("chunks", pl.match("document_id", document_id), ["ordinal"])
+            return [str(r.id) for r in sorted(records, key=lambda r: ((r.payload or {}).get("ordinal", -1), str(r.id)))]
+
+        return await self._run(read)
+
+    async def put_document(self, document: Document) -> None:
+        """Also dates the document's chunks: their `ingested_at` is the record's."""
+        point = edge.Point(id=pl.record_id(document.id), vector={}, payload=pl.document_payload(document))
+
+        def write() -> None:
+            if document.ingested_at:
+                its_chunks = edge_filter(pl.match("document_id", document.id))
+                dated = {"ingested_at": document.ingested_at}
+                self._write("chunks", edge.UpdateOperation.set_payload_by_filter(its_chunks, dated))
+            self._write("documents", edge.UpdateOperation.upsert_points([point]))
+
+        await self._run(write)
+
+    async def put_pages(self, document: Document, pages: Sequence[Page]) -> None:
+        def write() -> None:
+            points = [
+                edge.Point(id=pl.page_id(document.id, page.number), vector={}, payload=pl.page_payload(document, page))
+                for page in pages
+            ]
+            self._write("pages", edge.UpdateOperation.upsert_points(points))
+
+        await self._run(write)
+
+    async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None:
+        """Raises ValueError, with nothing written, where any chunk or vector is malformed."""
+
+        def write() -> None:
+            pl.check_chunks(chunks, vectors, self._stamp.dimensions)
+            points = [self._point(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
+            self._write("chunks", edge.UpdateOperation.upsert_points(points))
+
+        await self._run(write)
+
+    def _point(self, chunk: Chunk, vectors: ChunkVectors) -> edge.Point:
+        named: dict[str, Any] = {pl.DENSE: vectors.dense.tolist()}
+        for name, sparse in vectors.sparse.items():
+            if sparse.indices:
+                named[name] = edge.SparseVector(list(sparse.indices), list(sparse.values))
+        return edge.Point(id=uuid.UUID(chunk.id), vector=named, payload=pl.chunk_payload(chunk, self._stamp))
+
+    async def delete_document(self, document_id: str) -> tuple[int, int]:
+        def delete() -> tuple[int, int]:
+            rest = pl.match("document_id", document_id)
+            chunks = self._scroll("chunks", rest, ["document_id"])
+            pages = self._scroll("pages", rest, False)
+            # The engine's term statistics forget a vector that is replaced, but not one that is deleted (until the
+            # shard is loaded again), and BM25 scores must not depend on what used to be there.
+            emptied = [edge.Point(id=record.id, vector={}, payload=record.payload) for record in chunks]
+            self._write("chunks", edge.UpdateOperation.upsert_points(emptied))
+            self._write("chunks", edge.UpdateOperation.delete_points([record.id for record in chunks]))
+            self._write("pages", edge.UpdateOperation.delete_points([record.id for record in pages]))
+            self._write("documents", edge.UpdateOperation.delete_points([pl.record_id(document_id)]))
+            return len(chunks), len(pages)
+
+        return await self._run(delete)
+
+    async def optimize(self) -> None:
+        """Merge segments and reclaim deleted points: for the ingestion, as it blocks the whole process."""
+        await self._run(lambda: [shard.optimize() for shard in self._shards.values()])
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        def guarded() -> T:
+            with _engine_errors(self._directory):
+                return work()
+
+        return await to_thread.run_sync(guarded, limiter=self._limiter)
+
+    def _shard(self, name: str) -> edge.EdgeShard:
+        if name not in self._shards:
+            raise StoreUnavailable(f"the index at {self._directory} is closed")
+        return self._shards[name]
+
+    def _write(self, name: str, operation: edge.UpdateOperation) -> None:
+        free = shutil.disk_usage(self._directory).free
+        if free < self._min_free_bytes:
+            raise StoreUnavailable(
+                f"the disk of {self._directory} has {free / 2**20:.0f} MiB left and a write needs "
+                f"{self._min_free_bytes / 2**20:.0f}; the index stays readable, make room and repeat"
+            )
+        self._counts.clear()
+        self._shard(name).update(operation)
+        self._shard(name).flush()
+
+    def _count(self, where: Filter) -> int:
+        """Cached until the next write."""
+        if where not in self._counts:
+            request = edge.CountRequest(exact=True, filter=edge_filter(pl.rest_filter(where)))
+            self._counts[where] = self._shard("chunks").count(request)
+        return self._counts[where]
+
+    def _scroll(self, name: str, rest: pl.Payload | None, keys: list[str] | bool = True) -> list[edge.Record]:
+        request = edge.ScrollRequest(limit=_ALL, filter=edge_filter(rest) if rest else None, with_payload=keys)
+        return list(self._shard(name).scroll(request)[0])
+
+
+def edge_filter(rest: Mapping[str, Any]) -> edge.Filter:
+    """Qdrant's REST filter as the engine's; knows has_id, match value and any, ranges and nested filters."""
+    must, should, must_not = ([_edge_condition(item) for item in rest.get(name) or ()] or None for name in _CLAUSES)
+    return edge.Filter(must=must, should=should, must_not=must_not)
+
+
+def _edge_condition(item: Mapping[str, Any]) -> Any:
+    if "has_id" in item:
+        return edge.HasIdCondition(set(item["has_id"]))
+    if "key" not in item:
+        return edge_filter(item)
+    if "range" in item:
+        bounds = item["range"]
+        timed = any(isinstance(bound, str) for bound in bounds.values())
+        return edge.FieldCondition(item["key"], range=(edge.RangeDateTime if timed else edge.RangeFloat)(**bounds))
+    wanted = item["match"]
+    return edge.FieldCondition(
+        item["key"], match=edge.MatchAny(wanted["any"]) if "any" in wanted else edge.MatchValue(wanted["value"])
+    )
+
+
+@contextmanager
+def _engine_errors(directory: Path) -> Iterator[None]:
+    """The engine raises bare Exception for its own failures, ValueError and TypeError for the caller's."""
+    try:
+        yield
+    except (SextantError, ValueError, TypeError):
+        raise
+    except Exception as exc:
+        raise StoreUnavailable(f"the index at {directory} failed: {exc}") from exc
+
+
+def _take_lock(directory: Path) -> int:
+    """A file descriptor that holds the lock; the system frees it when the process ends, however it ends."""
+    lock = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.read(lock, 20).decode("ascii", "replace") or "unknown"
+        os.close(lock)
+        raise StoreLocked(
+            f"the index at {directory} is open in process {owner}. Stop that process, "
+            "or run a Qdrant server (QDRANT_URL), which many processes may share."
+        ) from None
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode("ascii"), 0)
+    return lock
+
+
+def _settle_stamp(directory: Path, stamp: IndexStamp) -> None:
+    """Check the folder's stamp or, in a new folder, write it: complete or not at all."""
+    path = directory / "stamp.json"
+    if path.exists():
+        pl.check_stamp(IndexStamp(**json.loads(path.read_text("utf-8"))), stamp, str(directory))
+        return
+    draft = path.with_suffix(".new")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(asdict(stamp), file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]]:
+    """Configuration and payload indexes by shard.
+
+    Pages and documents are payload alone, but the engine wants a vector configured: a sparse one that no point has.
+    """
+    never_graph = edge.EdgeOptimizersConfig(indexing_threshold=0)
+    chunks = edge.EdgeConfig(
+        vectors={pl.DENSE: edge.EdgeVectorParams(size=stamp.dimensions, distance=edge.Distance.Cosine)},
+        sparse_vectors={
+            "bm25": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf),
+            "splade": edge.EdgeSparseVectorParams(),
+        },
+        optimizers=never_graph,
+    )
+    plain = edge.EdgeConfig(sparse_vectors={"none": edge.EdgeSparseVectorParams()}, optimizers=never_graph)
+    return {
+        "chunks": (chunks, pl.CHUNK_INDEXES),
+        "pages": (plain, pl.PAGE_INDEXES),
+        "documents": (plain, pl.DOCUMENT_INDEXES),
+    }
+
+
+def _open_shard(path: Path, design: tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]) -> edge.EdgeShard:
+    """Load a shard, made complete with its indexes under another name first where there is none."""
+    with _engine_errors(path):
+        if not path.exists():
+            config, indexes = design
+            draft = path.with_suffix(".new")
+            shutil.rmtree(draft, ignore_errors=True)
+            shard = edge.EdgeShard.create(str(draft), config)
+            for name, kind in indexes.items():
+                shard.update(edge.UpdateOperation.create_field_index(name, _INDEX_TYPES[kind]))
+            shard.flush()
+            shard.close()
+            draft.rename(path)
+        return edge.EdgeShard.load(str(path))
