@@ -8,13 +8,12 @@ C = 60.0
 """The constant of the paper: how little the very first ranks count for more than the next."""
 
 
-def rrf(
-    legs: Mapping[str, Sequence[Hit]], *, c: float = C, weights: Mapping[str, float] | None = None
-) -> list[Hit]:
+def rrf(legs: Mapping[str, Sequence[Hit]], *, c: float = C, weights: Mapping[str, float] | None = None) -> list[Hit]:
     """score(d) = Σ over legs of weight / (c + rank of d in the leg); ranks from 1, an absent document adds 0.
 
     Ties are ordered by chunk id, so the order of the legs does not matter. Each hit keeps its rank and score per leg.
-    Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods, SIGIR 2009.
+    Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods,
+    SIGIR 2009.
     """
     scores: dict[str, float] = {}
     chunks: dict[str, Chunk] = {}

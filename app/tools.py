@@ -64,8 +64,8 @@ class Tools:
     """Built per request. `trace` grows by a step per call; `cost` is derived from it, so no path can lose it."""
 
     ports: Ports
-    limits: Limits = Limits()
-    access: Access = Access()
+    limits: Limits = field(default_factory=Limits)
+    access: Access = field(default_factory=Access)
     emit: Callable[[str, Any], None] = _ignore
     """Called with (event, data): stage, passages, token, ...; must not block."""
     streaming: bool = False
@@ -186,7 +186,8 @@ class Tools:
         left = self.limits.max_tokens - spent - need
         if left < 1:
             raise LimitExceeded(
-                f"the request's limit of {self.limits.max_tokens} tokens is reached: {spent} spent, about {need} more needed"
+                f"the request's limit of {self.limits.max_tokens} tokens is reached: {spent} spent, "
+                f"about {need} more needed"
             )
         return prompt if left >= prompt.max_tokens else replace(prompt, max_tokens=left)
 

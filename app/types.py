@@ -26,7 +26,7 @@ class DocumentMeta:
 
     title: str
     source: str
-    """URI the bytes came from: a path relative to the ingested folder's parent or a URL; identifies the logical filing."""
+    """Where the bytes came from, a path or URL; identifies the logical filing."""
     company: str | None = None
     cik: str | None = None
     ticker: str | None = None
@@ -246,7 +246,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request to a generator. `question` and `passages` are what an answer rests on; `messages` is what a model reads."""
+    """One request to a generator: `messages` for a model to read, `question` and `passages` for an answer to rest on."""
 
     purpose: str
     """answer, hyde, grade, plan, ...: the label under which the call is billed."""

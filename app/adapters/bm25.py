@@ -13,16 +13,17 @@ import xxhash
 from app.types import SparseVector
 
 STOPWORDS = frozenset(
-    "a about above after again all also am an and any are as at be because been before being below between both but by can "
-    "could did do does doing during each few for from had has have having he her here him his how i if in into is it its "
-    "itself just may me might more most must my no nor not of off on once only or other our out over own same shall she "
-    "should so some such than that the their them then there these they this those through to too under until up upon us "
-    "very was we were what when where whether which while who whom why will with within without would you your".split()
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing during each few for from had has have having he her here him his how i if "
+    "in into is it its itself just may me might more most must my no nor not of off on once only or other our out "
+    "over own same shall she should so some such than that the their them then there these they this those "
+    "through to too under until up upon us very was we were what when where whether which while who whom why will "
+    "with within without would you your".split()
 )
 INSTRUCTIONS = frozenset(
-    "according answer assume based calculate compute describe discuss explain follow following give identify list outline "
-    "please primarily provide question rely relying respond response round show shown state summarize tell use using "
-    "utilize utilizing".split()
+    "according answer assume based calculate compute describe discuss explain follow following give identify list "
+    "outline please primarily provide question rely relying respond response round show shown state summarize "
+    "tell use using utilize utilizing".split()
 )
 """Words by which a question addresses the answerer: rare in filings, so their IDF would drown the subject's."""
 
@@ -47,7 +48,7 @@ def _stem(word: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Terms in order: no case, no accents, no stopwords, stemmed; 1,577.00 is 1577, 10-K is 10k, FY18 is fiscal 2018."""
+    """Terms in order, without case, accents, stopwords and endings; 1,577.00 is 1577, 10-K 10k, FY18 fiscal 2018."""
     folded = unicodedata.normalize("NFKD", text).casefold()
     if not folded.isascii():
         folded = "".join(ch for ch in folded if not unicodedata.combining(ch))
@@ -113,7 +114,7 @@ class Bm25Encoder:
 def _vector(weights: dict[str, float] | Counter[str]) -> SparseVector:
     by_index: dict[int, float] = {}
     for term, weight in weights.items():
-        index = xxhash.xxh32_intdigest(term)
+        index = xxhash.xxh32_intdigest(term.encode())
         by_index[index] = by_index.get(index, 0.0) + weight
     indices = sorted(by_index)
     return SparseVector(tuple(indices), tuple(float(by_index[i]) for i in indices))

@@ -77,7 +77,7 @@ def _load_flag(model: str) -> "ModelEmbedder":
     def encode(texts: Sequence[str]) -> FloatArray:
         vectors = np.asarray(loaded.encode(list(texts), batch_size=_BATCH)["dense_vecs"], dtype=np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return (vectors / np.where(norms == 0, 1, norms)).reshape(len(texts), dimensions)
+        return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32).reshape(len(texts), dimensions)
 
     return ModelEmbedder(model, dimensions, passages=encode, queries=encode)
 

@@ -18,8 +18,8 @@ def load_reranker(model: str) -> "ModelReranker":
         return ModelReranker(model, _flag_score(model) if model.startswith(FLAG) else _cross_encoder_score(model))
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise Unavailable(
-            f"reranker {model!r} cannot be loaded ({type(error).__name__}); RERANKER_MODEL takes a folder or a hub name "
-            "reachable from here, or nothing"
+            f"reranker {model!r} cannot be loaded ({type(error).__name__}); RERANKER_MODEL takes a folder or a "
+            "hub name reachable from here, or nothing"
         ) from error
 
 

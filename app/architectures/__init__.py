@@ -1,4 +1,4 @@
-"""An architecture is one way to answer. To add one: write `<name>.py`, add its line below, write its test and cost row."""
+"""An architecture is one way to answer. To add one: write `<name>.py`, its line below, its test and its cost row."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol

@@ -1,0 +1,65 @@
+"""The quotable units of a chunk (sentences, table rows) and how far a quote carries a sentence."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import nupunkt
+
+from app.adapters.bm25 import normal_number, tokens
+from app.types import Chunk
+
+NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<=[A-Za-z])\d+")
+"""Numbers as written; also the digits in FY2018 or Q3. A sign is not part of it: (1,577) and -1,577 are 1577."""
+_LONG = 400
+"""Characters above which a sentence is taken to be a list or an unrecognised table and is cut at its lines."""
+_LINE = re.compile(r"[^\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A sentence or a table row: `chunk.text[start:end]`, without surrounding white space."""
+
+    start: int
+    end: int
+    text: str
+
+
+@lru_cache(maxsize=4096)
+def _units(text: str, by_lines: bool) -> tuple[Unit, ...]:
+    found: list[Unit] = []
+    spans = [m.span() for m in _LINE.finditer(text)] if by_lines else nupunkt.sent_spans(text)
+    for start, end in spans:
+        if not by_lines and end - start > _LONG:
+            found += [unit for m in _LINE.finditer(text, start, end) for unit in _trimmed(text, *m.span())]
+        else:
+            found += _trimmed(text, start, end)
+    return tuple(found)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Unit]:
+    body = text[start:end].strip()
+    if body:
+        begin = text.index(body, start)
+        yield Unit(begin, begin + len(body), body)
+
+
+def units(chunk: Chunk) -> tuple[Unit, ...]:
+    """Rows of a table, sentences of prose, in order."""
+    return _units(chunk.text, chunk.kind == "table")
+
+
+def numbers(text: str) -> frozenset[str]:
+    """The numbers in a text, normalised: `$1,577.00` and `(1577)` both give `1577`."""
+    return frozenset(normal_number(m.group().rstrip(",")) for m in NUMBER.finditer(text))
+
+
+def support(sentence: str, quote: str, context: str) -> float:
+    """0 to 1: the share of the sentence's terms that the quote holds; a term only in its context counts half."""
+    terms = set(tokens(sentence))
+    if not terms:
+        return 0.0
+    in_quote = terms & set(tokens(quote))
+    in_context = (terms - in_quote) & set(tokens(context))
+    return (len(in_quote) + 0.5 * len(in_context)) / len(terms)

@@ -1,0 +1,55 @@
+"""Numbers, units and support, by literal cases."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.quotes import numbers, support, units
+from app.types import Chunk, ChunkKind, DocumentMeta
+
+META = DocumentMeta(title="t", source="s")
+
+
+def chunk(text: str, kind: ChunkKind = "text") -> Chunk:
+    return Chunk("c", "d", 0, 1, 0, len(text), text, "", kind, None, META)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$1,577.00 and (1577)", {"1577"}),
+        ("8.70%, 8.7", {"8.7"}),
+        ("FY2018, Q3", {"2018", "3"}),
+        ("in 2018, 2017 and 2016,", {"2018", "2017", "2016"}),
+        ("Note 5. Debt", {"5"}),
+        ("no numbers", set()),
+        ("1.2.3", {"1.2"}),
+    ],
+)
+def test_numbers(text: str, expected: set[str]) -> None:
+    assert numbers(text) == expected
+
+
+def test_units_of_a_table_are_its_rows() -> None:
+    text = "  Net sales 10 9\nCost of sales (4) (3)\n\n Total 6 6 "
+    assert [u.text for u in units(chunk(text, "table"))] == ["Net sales 10 9", "Cost of sales (4) (3)", "Total 6 6"]
+
+
+def test_units_of_prose_are_sentences_across_line_ends() -> None:
+    text = "Net sales of Acme Corp. rose\nto $3.2 billion. The U.S. unit fell."
+    assert [u.text for u in units(chunk(text))] == ["Net sales of Acme Corp. rose\nto $3.2 billion.", "The U.S. unit fell."]
+
+
+@given(st.text(), st.sampled_from(["text", "table"]))
+def test_units_are_slices_in_order(text: str, kind: ChunkKind) -> None:
+    found = units(chunk(text, kind))
+    assert all(text[u.start : u.end] == u.text and u.text == u.text.strip() for u in found)
+    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert "".join("".join(u.text.split()) for u in found) == "".join(text.split())
+
+
+def test_support_counts_terms_and_half_for_context() -> None:
+    assert support("Net sales rose", "net sales rose sharply", "") == 1.0
+    assert support("Acme net sales rose", "net sales rose", "Acme Corp") == pytest.approx(3.5 / 4)
+    assert support("Profit fell", "net sales rose", "") == 0.0
+    assert support("of the", "of the", "") == 0.0
