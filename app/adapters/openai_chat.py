@@ -1,0 +1,298 @@
+"""A generator behind any endpoint that speaks OpenAI's chat completions (OpenAI, vLLM, llama.cpp, Ollama, ...).
+
+`openai` takes half a second to load, so it is imported on the first call.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from time import time
+from typing import TYPE_CHECKING, Any, Self
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_random_exponential,
+)
+
+from app.errors import Busy, GeneratorUnavailable, SextantError, Timeout, UpstreamFailed
+from app.settings import Settings
+from app.types import Generation, Prompt
+
+if TYPE_CHECKING:
+    import openai
+
+OPENAI_URL = "https://api.openai.com/v1"
+_REPLACEABLE = {"max_tokens", "temperature"}
+"""Parameters that OpenAI's reasoning models refuse."""
+
+
+class OpenAIGenerator:
+    """Chat completions with retries, a limit on concurrent calls and one time limit over everything a call does.
+
+    Retried, with exponential backoff and full jitter on top of any Retry-After: 408, 409, 429, 5xx and lost or refused
+    connections, never beyond the time limit. Not retried: a timeout, a stream that broke, and anything the endpoint
+    answered with a completion; so each Generation is exactly one (`llm_calls` 1) and a bad one is not paid for twice.
+
+    Tokens are what the endpoint reports; where it reports none, a character count divided by four.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = OPENAI_URL,
+        api_key: str | None = None,
+        timeout_s: float = 60.0,
+        max_retries: int = 3,
+        concurrency: int = 8,
+        backoff_s: float = 0.5,
+    ) -> None:
+        """`timeout_s` covers waiting for a free slot, all attempts and the pauses between them, and the whole answer.
+
+        `concurrency` is the number of calls under way at once; `backoff_s` the upper bound of the first pause.
+        """
+        self._model = model
+        self._base_url = base_url
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._backoff_s = backoff_s
+        self._jitter = wait_random_exponential(multiplier=backoff_s, max=8.0)
+        self._slots = asyncio.Semaphore(concurrency)
+        self._refused: set[str] = set()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """Raises GeneratorUnavailable that says which settings are missing."""
+        if not settings.openai_model:
+            raise GeneratorUnavailable("no model is configured for the openai generator; set OPENAI_MODEL")
+        if not settings.openai_base_url and not settings.openai_api_key:
+            raise GeneratorUnavailable(
+                "no endpoint is configured for the openai generator; set OPENAI_BASE_URL (any OpenAI-compatible "
+                "endpoint, such as http://127.0.0.1:8080/v1) or OPENAI_API_KEY (for OpenAI itself)"
+            )
+        return cls(
+            settings.openai_model,
+            base_url=settings.openai_base_url or OPENAI_URL,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+            timeout_s=settings.openai_timeout_s,
+            max_retries=settings.openai_max_retries,
+            concurrency=settings.openai_concurrency,
+        )
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+    @property
+    def purposes(self) -> frozenset[str] | None:
+        return None
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        """Raises GeneratorUnavailable, Busy, UpstreamFailed, Timeout.
+
+        With a `json_schema` (closed: every property required, no others) the text is JSON unless cut at `max_tokens`.
+        """
+        async with self._within(self._deadline()), self._slots:
+            completion = await self._send(prompt)
+        try:
+            text = completion.choices[0].message.content
+        except (AttributeError, IndexError, TypeError):
+            raise UpstreamFailed("the generator endpoint answered without a completion") from None
+        if not isinstance(text, str):
+            raise UpstreamFailed("the generator endpoint answered a completion without text")
+        return _generation(prompt, text, completion.usage)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[str | Generation, None]:
+        """As `generate`, in pieces. Closing the iterator, or cancelling its task, ends the request at the endpoint."""
+        deadline = self._deadline()
+        pieces: list[str] = []
+        usage = finished = None
+        async with AsyncExitStack() as held:
+            async with self._within(deadline):
+                await held.enter_async_context(self._slots)
+                events = await self._send(prompt, stream=True, stream_options={"include_usage": True})
+                held.push_async_callback(events.close)
+            while True:
+                async with self._within(deadline):
+                    with self._translated():
+                        event = await anext(events, None)
+                if event is None:
+                    break
+                usage = getattr(event, "usage", None) or usage
+                piece, reason = _delta(event)
+                finished = reason or finished
+                if piece:
+                    pieces.append(piece)
+                    yield piece
+        if not finished:
+            raise UpstreamFailed("the generator endpoint ended its stream before the answer was complete")
+        yield _generation(prompt, "".join(pieces), usage)
+
+    async def aclose(self) -> None:
+        """Close idle connections."""
+        if "_client" in self.__dict__:
+            await self._client.close()
+
+    @cached_property
+    def _client(self) -> "openai.AsyncOpenAI":
+        import openai
+
+        return openai.AsyncOpenAI(
+            base_url=self._base_url,
+            api_key=self._api_key or "none",  # local endpoints want no key, the client insists on one
+            max_retries=0,
+            timeout=openai.Timeout(self._timeout_s, connect=min(5.0, self._timeout_s)),
+        )
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout_s
+
+    @asynccontextmanager
+    async def _within(self, deadline: float) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield
+        except TimeoutError:
+            raise self._timed_out() from None
+
+    def _timed_out(self) -> Timeout:
+        return Timeout(f"the generator did not finish within {self._timeout_s:g} s (OPENAI_TIMEOUT_S)")
+
+    async def _send(self, prompt: Prompt, **extra: Any) -> Any:
+        """The endpoint's reply (a stream of events with stream=True), after retries."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(lambda error: isinstance(error, SextantError) and error.retry_after is not None),
+            wait=self._wait,
+            stop=stop_after_attempt(self._max_retries + 1) | stop_before_delay(self._timeout_s),
+            reraise=True,
+        )
+        return await retrying(self._attempt, prompt, extra)
+
+    async def _attempt(self, prompt: Prompt, extra: dict[str, Any]) -> Any:
+        with self._translated():
+            return await self._client.chat.completions.create(**self._request(prompt), **extra)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, SextantError) else None
+        return (asked or 0.0) + self._jitter(state)
+
+    def _request(self, prompt: Prompt) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": role, "content": content} for role, content in prompt.messages],
+            "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens": prompt.max_tokens,
+        }
+        if "temperature" not in self._refused:
+            request["temperature"] = prompt.temperature
+        if prompt.json_schema is not None:
+            schema = {"name": prompt.purpose, "schema": dict(prompt.json_schema), "strict": True}
+            request["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return request
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Foreign exceptions to ours; an error whose `retry_after` is set is worth another attempt.
+
+        The cause is dropped: an endpoint's message may hold the key that was sent.
+        """
+        import httpx2
+        import openai
+
+        unreachable = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._refusal(error) from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__
+            if isinstance(cause, unreachable):
+                raise self._transient(
+                    GeneratorUnavailable("cannot connect to the generator endpoint; check OPENAI_BASE_URL")
+                ) from None
+            if isinstance(cause, httpx2.UnsupportedProtocol):
+                raise GeneratorUnavailable("OPENAI_BASE_URL must start with http:// or https://") from None
+            if isinstance(error, openai.APITimeoutError):
+                raise self._timed_out() from None
+            broke = UpstreamFailed(f"the connection to the generator endpoint broke ({type(cause).__name__})")
+            raise self._transient(broke) from None
+        except openai.APIError as error:
+            raise UpstreamFailed(f"the generator endpoint reported an error: {self._said(error)}") from None
+        except httpx2.InvalidURL:
+            raise GeneratorUnavailable("OPENAI_BASE_URL is not a valid URL") from None
+        except ValueError:
+            raise UpstreamFailed("the generator endpoint answered something that is not JSON") from None
+
+    def _refusal(self, error: "openai.APIStatusError") -> SextantError:
+        """What an HTTP status of 400 or above means."""
+        status = error.status_code
+        if status in (401, 403):
+            return GeneratorUnavailable(
+                f"the generator endpoint refused the credentials (HTTP {status}); check OPENAI_API_KEY"
+            )
+        if error.code == "insufficient_quota":
+            return GeneratorUnavailable("the account of OPENAI_API_KEY has no quota left at the generator endpoint")
+        if status == 404:
+            return GeneratorUnavailable(
+                f"the generator endpoint does not know the model {self._model!r} or the path (HTTP 404); "
+                "check OPENAI_MODEL, and that OPENAI_BASE_URL ends at the API's root (often /v1)"
+            )
+        after = _retry_after(error.response.headers.get("retry-after"))
+        if status == 429:
+            return self._transient(Busy("the generator endpoint is over its rate limit"), after)
+        failed = UpstreamFailed(f"the generator endpoint answered HTTP {status}: {self._said(error)}")
+        if status == 400 and error.param in _REPLACEABLE:
+            self._refused.add(error.param)
+            return self._transient(failed, 0.0)
+        return self._transient(failed, after) if status in (408, 409) or status >= 500 else failed
+
+    def _transient(self, error: SextantError, retry_after: float | None = None) -> SextantError:
+        error.retry_after = self._backoff_s if retry_after is None else retry_after
+        return error
+
+    def _said(self, error: "openai.APIError") -> str:
+        """The endpoint's own words, short and without the key."""
+        body = error.body if isinstance(error.body, dict) else {}
+        said = str(body.get("message") or "no further message")
+        return (said.replace(self._api_key, "[key]") if self._api_key else said)[:300]
+
+
+def _delta(event: Any) -> tuple[str, str | None]:
+    """Text and finish reason of one event of a stream; the one that brings the usage has neither."""
+    try:
+        if not event.choices:
+            return "", None
+        choice = event.choices[0]
+        return choice.delta.content or "", choice.finish_reason
+    except (AttributeError, TypeError):
+        raise UpstreamFailed("the generator endpoint sent a stream event of no known shape") from None
+
+
+def _generation(prompt: Prompt, text: str, usage: Any) -> Generation:
+    read, written = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    if not isinstance(read, int) or not isinstance(written, int):
+        read = math.ceil(sum(len(content) for _, content in prompt.messages) / 4)
+        written = math.ceil(len(text) / 4)
+    return Generation(text, llm_calls=1, input_tokens=read, output_tokens=written)
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Seconds, from either form of Retry-After (RFC 9110, 10.2.3); None where absent or unreadable."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
