@@ -1,0 +1,316 @@
+"""The vector store on a Qdrant server or cluster, which many processes may share.
+
+The collection's name is an alias of `<name>-v1` (likewise `<name>-pages` and `<name>-documents`), so that an index may
+be rebuilt beside the one in use and switched to in one call. The stamp is the chunk collection's metadata.
+"""
+
+import asyncio
+import math
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import httpx
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from app.adapters import payload as pl
+from app.errors import Busy, IndexMismatch, StoreUnavailable, Timeout
+from app.types import Access, Chunk, ChunkVectors, Document, Filter, IndexStamp, Leg, LegResult, Page, SparseVector
+
+_VERSION = "v1"
+_MAX_BATCH_BYTES = 8 * 2**20
+"""A quarter of the server's request limit, for sizes are estimated."""
+_SCROLL = 1000
+_TIE_MARGIN = 16
+_FLOAT_BYTES = 4
+_INDEX_TYPES: Mapping[pl.IndexType, Any] = {
+    "tenant": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
+    "keyword": models.PayloadSchemaType.KEYWORD,
+    "integer": models.PayloadSchemaType.INTEGER,
+    "datetime": models.PayloadSchemaType.DATETIME,
+}
+_INDEXES = {"": pl.CHUNK_INDEXES, "-pages": pl.PAGE_INDEXES, "-documents": pl.DOCUMENT_INDEXES}
+
+
+class ServerStore:
+    """A WritableStore over three collections of a server: chunks, pages, documents.
+
+    Where the server reports hardware usage, a search of dense legs alone bills what it reports; otherwise, and for
+    sparse legs always, ops are bounded by the number of chunks that pass the filter.
+    """
+
+    def __init__(self, client: AsyncQdrantClient, url: str, stamp: IndexStamp) -> None:
+        self._client = client
+        self._url = url
+        self._stamp = stamp
+        self._chunks = stamp.collection
+        self._pages = f"{stamp.collection}-pages"
+        self._documents = f"{stamp.collection}-documents"
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        api_key: str | None,
+        timeout_s: float,
+        stamp: IndexStamp,
+        *,
+        shards: int = 1,
+        replicas: int = 1,
+        create: bool = True,
+    ) -> "ServerStore":
+        """Find the collection or make it. Raises IndexMismatch, StoreUnavailable, Timeout.
+
+        The number of shards is fixed once the collection exists.
+        """
+        client = AsyncQdrantClient(
+            url=url, api_key=api_key, timeout=max(1, math.ceil(timeout_s)), check_compatibility=False
+        )
+        store = cls(client, url, stamp)
+        try:
+            with _server_errors(url):
+                if not await client.collection_exists(stamp.collection):
+                    if not create:
+                        raise StoreUnavailable(
+                            f"no collection {stamp.collection!r} at {url}; ingest some filings first"
+                        )
+                    await store._create(shards, replicas)
+            pl.check_stamp(await store.stamp(), stamp, f"{url}, collection {stamp.collection!r}")
+        except BaseException:
+            await client.close()
+            raise
+        return store
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _create(self, shards: int, replicas: int) -> None:
+        """Collections, then indexes, then the aliases, whose presence says that all is complete."""
+        base = f"{self._stamp.collection}-{_VERSION}"
+        aliases: list[Any] = []
+        for suffix, indexes in _INDEXES.items():
+            name = base + suffix
+            if not await self._client.collection_exists(name):
+                await self._client.create_collection(
+                    name,
+                    **self._vectors(suffix),
+                    shard_number=shards,
+                    replication_factor=replicas,
+                    write_consistency_factor=replicas // 2 + 1,
+                    metadata=asdict(self._stamp),
+                )
+            for field, kind in indexes.items():
+                await self._client.create_payload_index(name, field, _INDEX_TYPES[kind], wait=True)
+            alias = models.CreateAlias(collection_name=name, alias_name=self._stamp.collection + suffix)
+            aliases.append(models.CreateAliasOperation(create_alias=alias))
+        await self._client.update_collection_aliases(aliases)
+
+    def _vectors(self, suffix: str) -> dict[str, Any]:
+        if suffix:
+            return {"vectors_config": {}}
+        size, distance = self._stamp.dimensions, models.Distance.COSINE
+        return {
+            "vectors_config": {pl.DENSE: models.VectorParams(size=size, distance=distance)},
+            "sparse_vectors_config": {
+                "bm25": models.SparseVectorParams(modifier=models.Modifier.IDF),
+                "splade": models.SparseVectorParams(),
+            },
+        }
+
+    async def stamp(self) -> IndexStamp:
+        with _server_errors(self._url):
+            metadata = (await self._client.get_collection(self._chunks)).config.metadata
+        try:
+            return IndexStamp(**metadata or {})
+        except TypeError:
+            raise IndexMismatch(
+                f"collection {self._chunks!r} at {self._url} has no stamp of ours (metadata: {metadata!r:.200}); "
+                "ingest into another collection (COLLECTION=<new name>)"
+            ) from None
+
+    async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
+        for leg in legs:
+            pl.check_leg(leg, self._stamp.dimensions)
+        rest = models.Filter.model_validate(pl.rest_filter(where))
+        results = [LegResult((), 0, "counted")] * len(legs)
+        asked = {
+            i: leg.limit + _TIE_MARGIN
+            for i, leg in enumerate(legs)
+            if not isinstance(leg.query, SparseVector) or leg.query.indices
+        }
+        while asked:
+            requests = [_request(legs[i], rest, limit) for i, limit in asked.items()]
+            (replies, usage), passing = await asyncio.gather(self._query(requests), self.count(where))
+            ops = self._ops([legs[i] for i in asked], passing, usage)
+            unsettled: dict[int, int] = {}
+            for (i, limit), points, bill in zip(asked.items(), replies, ops, strict=True):
+                hits = pl.hits_from(legs[i], [(str(point.id), point.score, point.payload or {}) for point in points])
+                results[i] = LegResult(hits, results[i].ops + bill.ops, bill.ops_source)
+                if not pl.settled([point.score for point in points], legs[i].limit, limit):
+                    unsettled[i] = limit * 4
+            asked = unsettled
+        return results
+
+    async def _query(
+        self, requests: list[models.QueryRequest]
+    ) -> tuple[list[list[models.ScoredPoint]], models.HardwareUsage | None]:
+        """Below the client's own method, which drops the usage."""
+        with _server_errors(self._url):
+            reply = await self._client.http.search_api.query_batch_points(
+                collection_name=self._chunks, query_request_batch=models.QueryRequestBatch(searches=requests)
+            )
+        return [result.points for result in reply.result or []], reply.usage.hardware if reply.usage else None
+
+    def _ops(self, legs: Sequence[Leg], passing: int, usage: models.HardwareUsage | None) -> list[LegResult]:
+        """Bills of legs asked together.
+
+        A server's cpu units are the bytes of the vectors it scored, summed over the batch; divided by the size of a
+        float32 vector they are evaluations. They cannot be told apart by leg, so they are believed only where all legs
+        are dense, and otherwise tighten a dense leg's bound.
+        """
+        if usage is None or not usage.cpu:
+            return [LegResult((), passing, "bound") for _ in legs]
+        evaluations = usage.cpu // (_FLOAT_BYTES * self._stamp.dimensions)
+        if all(leg.name == pl.DENSE for leg in legs):
+            share, rest = divmod(evaluations, len(legs))
+            return [LegResult((), share + (i < rest), "reported") for i in range(len(legs))]
+        bounds = [min(passing, evaluations) if leg.name == pl.DENSE else passing for leg in legs]
+        return [LegResult((), bound, "bound") for bound in bounds]
+
+    async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
+        if not keys:
+            return []
+        wanted = models.Filter.model_validate(pl.pages_filter(keys, access))
+        with _server_errors(self._url):
+            records, _ = await self._client.scroll(self._pages, wanted, limit=len(keys), with_payload=True)
+        found = {str(record.id): record.payload or {} for record in records}
+        return [pl.page_from(found[point]) if (point := pl.page_id(*key)) in found else None for key in keys]
+
+    async def documents(self, access: Access | None = None) -> list[Document]:
+        records = await self._scroll(self._documents, pl.documents_filter(access), True)
+        return sorted((pl.document_from(record.payload or {}) for record in records), key=lambda document: document.id)
+
+    async def count(self, where: Filter) -> int:
+        rest = models.Filter.model_validate(pl.rest_filter(where))
+        with _server_errors(self._url):
+            return (await self._client.count(self._chunks, rest, exact=True)).count
+
+    async def chunk_ids(self, document_id: str) -> list[str]:
+        """In the document's order."""
+        records = await self._scroll(self._chunks, pl.match("document_id", document_id), ["ordinal"])
+        return [str(r.id) for r in sorted(records, key=lambda r: ((r.payload or {}).get("ordinal", -1), str(r.id)))]
+
+    async def put_document(self, document: Document) -> None:
+        """Also dates the document's chunks: their `ingested_at` is the record's."""
+        point = models.PointStruct(id=pl.record_id(document.id), vector={}, payload=pl.document_payload(document))
+        with _server_errors(self._url):
+            if document.ingested_at:
+                its_chunks = models.Filter.model_validate(pl.match("document_id", document.id))
+                dated = {"ingested_at": document.ingested_at}
+                await self._client.set_payload(self._chunks, dated, its_chunks, wait=True)
+            await self._client.upsert(self._documents, [point], wait=True)
+
+    async def put_pages(self, document: Document, pages: Sequence[Page]) -> None:
+        points = [
+            models.PointStruct(
+                id=pl.page_id(document.id, page.number), vector={}, payload=pl.page_payload(document, page)
+            )
+            for page in pages
+        ]
+        await self._upsert(self._pages, points)
+
+    async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None:
+        """Raises ValueError, with nothing written, where any chunk or vector is malformed."""
+        pl.check_chunks(chunks, vectors, self._stamp.dimensions)
+        points = [self._point(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
+        await self._upsert(self._chunks, points)
+
+    def _point(self, chunk: Chunk, vectors: ChunkVectors) -> models.PointStruct:
+        named: dict[str, Any] = {pl.DENSE: vectors.dense.tolist()}
+        for name, sparse in vectors.sparse.items():
+            if sparse.indices:
+                named[name] = models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+        return models.PointStruct(
+            id=str(uuid.UUID(chunk.id)), vector=named, payload=pl.chunk_payload(chunk, self._stamp)
+        )
+
+    async def delete_document(self, document_id: str) -> tuple[int, int]:
+        rest = pl.match("document_id", document_id)
+        chunks = await self._scroll(self._chunks, rest, ["document_id"])
+        # As in the embedded store: term statistics forget a vector that is replaced, but not one that is deleted.
+        await self._upsert(self._chunks, [models.PointStruct(id=c.id, vector={}, payload=c.payload) for c in chunks])
+        pages = await self._scroll(self._pages, rest, False)
+        await self._delete(self._chunks, [record.id for record in chunks])
+        await self._delete(self._pages, [record.id for record in pages])
+        await self._delete(self._documents, [pl.record_id(document_id)])
+        return len(chunks), len(pages)
+
+    async def _delete(self, collection: str, ids: list[int | str | uuid.UUID]) -> None:
+        if ids:
+            with _server_errors(self._url):
+                await self._client.delete(collection, ids, wait=True)
+
+    async def _upsert(self, collection: str, points: list[models.PointStruct]) -> None:
+        for batch in _batches(points):
+            with _server_errors(self._url):
+                await self._client.upsert(collection, batch, wait=True)
+
+    async def _scroll(self, collection: str, rest: pl.Payload | None, keys: list[str] | bool) -> list[models.Record]:
+        records: list[models.Record] = []
+        wanted = models.Filter.model_validate(rest) if rest else None
+        offset: Any = None
+        while True:
+            with _server_errors(self._url):
+                page, offset = await self._client.scroll(
+                    collection, wanted, limit=_SCROLL, offset=offset, with_payload=keys
+                )
+            records += page
+            if offset is None:
+                return records
+
+
+def _request(leg: Leg, rest: models.Filter, limit: int) -> models.QueryRequest:
+    query: Any = (
+        models.SparseVector(indices=list(leg.query.indices), values=list(leg.query.values))
+        if isinstance(leg.query, SparseVector)
+        else leg.query.tolist()
+    )
+    return models.QueryRequest(query=query, using=leg.name, filter=rest, limit=limit, with_payload=True)
+
+
+def _batches(points: Sequence[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
+    """Consecutive points whose JSON stays, by estimate, within _MAX_BATCH_BYTES; at least one in each."""
+    batch: list[models.PointStruct] = []
+    size = 0
+    for point in points:
+        texts = sum(len(value) for value in (point.payload or {}).values() if isinstance(value, str))
+        vectors: Iterable[Any] = point.vector.values() if isinstance(point.vector, dict) else ()
+        numbers = sum(2 * len(v.values) if isinstance(v, models.SparseVector) else len(v) for v in vectors)
+        estimate = 1000 + 3 * texts + 22 * numbers
+        if batch and size + estimate > _MAX_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(point)
+        size += estimate
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _server_errors(url: str) -> Iterator[None]:
+    """The client's exceptions as ours. Raises StoreUnavailable, Timeout, Busy."""
+    try:
+        yield
+    except ResponseHandlingException as exc:
+        if isinstance(exc.source, httpx.TimeoutException):
+            raise Timeout(f"Qdrant at {url} did not answer in time") from exc
+        raise StoreUnavailable(f"cannot talk to Qdrant at {url}: {exc.source or type(exc.source).__name__}") from exc
+    except ResourceExhaustedResponse as exc:
+        raise Busy(f"Qdrant at {url} is at its limit: {exc}", retry_after=float(exc.retry_after_s)) from exc
+    except UnexpectedResponse as exc:
+        why = "the API key was refused" if exc.status_code in (401, 403) else exc.content.decode("utf-8", "replace")
+        raise StoreUnavailable(f"Qdrant at {url} answered {exc.status_code}: {why:.300}") from exc

@@ -1,0 +1,174 @@
+"""Stand-ins for the ports whose arithmetic a reader can do."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from app.adapters import payload
+from app.errors import InvalidFilter
+from app.filters import FIELDS
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Condition,
+    Document,
+    DocumentMeta,
+    Filter,
+    Hit,
+    IndexStamp,
+    Leg,
+    LegName,
+    LegRank,
+    LegResult,
+    Page,
+    SparseVector,
+)
+
+
+class FakeStore:
+    """A WritableStore in memory whose scores can be worked out by hand.
+
+    dense: cosine. bm25: sum over shared terms of query weight x chunk weight x ln((N - n + 0.5) / (n + 0.5) + 1), where
+    N chunks have a bm25 vector and n of them the term. splade: the same sum without the logarithm. Ops are those of an
+    exact scan: every chunk that passes the filter.
+    """
+
+    def __init__(self, stamp: IndexStamp) -> None:
+        self._stamp = stamp
+        self._chunks: dict[str, tuple[Chunk, ChunkVectors]] = {}
+        self._dates: dict[str, str] = {}
+        self._pages: dict[tuple[str, int], tuple[Page, DocumentMeta]] = {}
+        self._documents: dict[str, Document] = {}
+
+    async def stamp(self) -> IndexStamp:
+        return self._stamp
+
+    async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
+        for leg in legs:
+            payload.check_leg(leg, self._stamp.dimensions)
+        return [self._search(leg, self._passing(where)) for leg in legs]
+
+    def _search(self, leg: Leg, passing: Sequence[Chunk]) -> LegResult:
+        if isinstance(leg.query, SparseVector) and not leg.query.indices:
+            return LegResult((), 0, "counted")
+        scored = [(chunk, self._score(leg, self._chunks[chunk.id][1])) for chunk in passing]
+        found = sorted(((c, s) for c, s in scored if s is not None), key=lambda item: (-item[1], item[0].id))
+        hits = tuple(
+            Hit(chunk, rank, score, {leg.name: LegRank(rank, score)})
+            for rank, (chunk, score) in enumerate(found[: leg.limit], start=1)
+        )
+        return LegResult(hits, len(passing), "counted" if leg.name == "dense" else "bound")
+
+    def _score(self, leg: Leg, vectors: ChunkVectors) -> float | None:
+        """None where a sparse query and the chunk share no term."""
+        if not isinstance(leg.query, SparseVector):
+            norms = float(np.linalg.norm(leg.query) * np.linalg.norm(vectors.dense))
+            return float(leg.query @ vectors.dense) / norms if norms else 0.0
+        weights = _weights(vectors, leg.name)
+        query = dict(zip(leg.query.indices, leg.query.values, strict=True))
+        shared = weights.keys() & query.keys()
+        terms = [query[term] * weights[term] * self._idf(leg.name, term) for term in sorted(shared)]
+        return sum(terms) if shared else None
+
+    def _idf(self, name: LegName, term: int) -> float:
+        if name != "bm25":
+            return 1.0
+        having = [weights for _, vectors in self._chunks.values() if (weights := _weights(vectors, name))]
+        n = sum(term in weights for weights in having)
+        return math.log((len(having) - n + 0.5) / (n + 0.5) + 1)
+
+    def _passing(self, where: Filter) -> list[Chunk]:
+        payload.rest_filter(where)
+        return [
+            chunk
+            for chunk, _ in self._chunks.values()
+            if _may_read(chunk.meta, where.access)
+            and all(_holds(c, self._field(chunk, c.field)) for c in where.conditions)
+        ]
+
+    def _field(self, chunk: Chunk, name: str) -> Any:
+        others = {
+            "ingested_at": self._dates.get(chunk.id),
+            "chunker": self._stamp.chunker,
+            "embedder": self._stamp.embedder,
+        }
+        if name in others:
+            return others[name]
+        return getattr(chunk, name) if hasattr(chunk, name) else getattr(chunk.meta, name)
+
+    async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
+        found = [self._pages.get(key) for key in keys]
+        return [item[0] if item and _may_read(item[1], access) else None for item in found]
+
+    async def documents(self, access: Access | None = None) -> list[Document]:
+        visible = [
+            document
+            for document in self._documents.values()
+            if access is None or (document.state == "ready" and _may_read(document.meta, access))
+        ]
+        return sorted(visible, key=lambda document: document.id)
+
+    async def count(self, where: Filter) -> int:
+        return len(self._passing(where))
+
+    async def chunk_ids(self, document_id: str) -> list[str]:
+        own = [chunk for chunk, _ in self._chunks.values() if chunk.document_id == document_id]
+        return [chunk.id for chunk in sorted(own, key=lambda chunk: (chunk.ordinal, chunk.id))]
+
+    async def put_document(self, document: Document) -> None:
+        if document.ingested_at:
+            self._dates |= dict.fromkeys(await self.chunk_ids(document.id), document.ingested_at)
+        self._documents[document.id] = document
+
+    async def put_pages(self, document: Document, pages: Sequence[Page]) -> None:
+        self._pages |= {(document.id, page.number): (page, document.meta) for page in pages}
+
+    async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None:
+        payload.check_chunks(chunks, vectors, self._stamp.dimensions)
+        for chunk, vector in zip(chunks, vectors, strict=True):
+            self._dates.pop(chunk.id, None)
+            self._chunks[chunk.id] = (chunk, vector)
+
+    async def delete_document(self, document_id: str) -> tuple[int, int]:
+        chunks = await self.chunk_ids(document_id)
+        pages = [key for key in self._pages if key[0] == document_id]
+        for chunk in chunks:
+            del self._chunks[chunk]
+        for key in pages:
+            del self._pages[key]
+        self._documents.pop(document_id, None)
+        return len(chunks), len(pages)
+
+
+def _weights(vectors: ChunkVectors, name: LegName) -> dict[int, float]:
+    sparse = vectors.sparse.get(name, SparseVector((), ()))
+    return dict(zip(sparse.indices, sparse.values, strict=True))
+
+
+def _may_read(meta: DocumentMeta, access: Access) -> bool:
+    return meta.tenant == access.tenant and not set(meta.acl).isdisjoint(access.groups)
+
+
+def _holds(condition: Condition, value: Any) -> bool:
+    """One comparison; a missing value holds for $ne and $nin alone."""
+    wanted = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    if FIELDS[condition.field] == "date":
+        wanted = tuple(payload.instant(condition.field, item) for item in wanted)
+        value = _instant_or_none(condition.field, value)
+    if condition.op in ("$ne", "$nin"):
+        return value not in wanted
+    if condition.op in ("$eq", "$in"):
+        return value in wanted
+    compare = {"$gte": operator.ge, "$lte": operator.le, "$gt": operator.gt, "$lt": operator.lt}[condition.op]
+    return value is not None and bool(compare(value, wanted[0]))
+
+
+def _instant_or_none(field: str, value: str | None) -> str | None:
+    try:
+        return payload.instant(field, value) if value else None
+    except InvalidFilter:
+        return None
