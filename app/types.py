@@ -90,6 +90,10 @@ class Chunk:
     kind: ChunkKind
     section: str | None
     meta: DocumentMeta
+    columns: tuple[str, ...] = ()
+    """Of a table: the header of each value column ("Year ended December 31, 2022"), "" where none was found."""
+    unit: str | None = None
+    """Of a table: "in millions, except per share data", as printed."""
 
     @property
     def searchable(self) -> str:

@@ -1,0 +1,82 @@
+"""Opens everything the settings name: store, models, generator."""
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio import to_thread
+
+from app.adapters.bm25 import Bm25Encoder
+from app.adapters.embedding import ModelEmbedder, load_embedder
+from app.ports import Generator, WritableStore
+from app.settings import Settings
+from app.tools import Ports, Prices
+from app.types import IndexStamp
+
+log = logging.getLogger("sextant.opening")
+
+
+def index_stamp(settings: Settings, embedder: ModelEmbedder, chunker: str) -> IndexStamp:
+    """What a collection built with these settings is stamped with."""
+    return IndexStamp(settings.collection, embedder.name, embedder.dimensions, Bm25Encoder().name, chunker)
+
+
+@asynccontextmanager
+async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> AsyncIterator[WritableStore]:
+    """The server's collection where QDRANT_URL is set, else the embedded one. Raises StoreLocked, IndexMismatch, ...
+
+    A stamp whose chunker is "" is that of a reader: it takes whatever chunker the collection was built with.
+    """
+    if settings.qdrant_url:
+        from app.adapters.qdrant_server import ServerStore
+
+        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+        server = await ServerStore.open(
+            settings.qdrant_url,
+            key,
+            settings.qdrant_timeout_s,
+            stamp,
+            shards=settings.qdrant_shards,
+            replicas=settings.qdrant_replicas,
+            create=create,
+        )
+        try:
+            yield server
+        finally:
+            await server.close()
+        return
+    from app.adapters.qdrant_edge import EdgeStore
+
+    embedded = await to_thread.run_sync(lambda: EdgeStore.open(settings.index_dir, stamp, create=create))
+    try:
+        yield embedded
+    finally:
+        await to_thread.run_sync(embedded.close)
+
+
+async def open_embedder(settings: Settings) -> ModelEmbedder:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return await to_thread.run_sync(load_embedder, settings.embedding_model, settings.model_threads)
+
+
+def open_generator(settings: Settings, embedder: ModelEmbedder) -> Generator:
+    if settings.generator == "openai":
+        from app.adapters.openai_chat import OpenAIGenerator
+
+        return OpenAIGenerator.from_settings(settings)
+    from app.adapters.extractive import ExtractiveGenerator
+
+    return ExtractiveGenerator(embedder)
+
+
+@asynccontextmanager
+async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
+    """Everything a request may reach, for the service's life."""
+    embedder = await open_embedder(settings)
+    generator = open_generator(settings, embedder)
+    prices = Prices(settings.usd_per_million_input_tokens, settings.usd_per_million_output_tokens)
+    async with open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store:
+        await embedder.queries(["warm up"])
+        yield Ports(store, embedder, {"bm25": Bm25Encoder()}, generator, prices=prices)
+    embedder.close()

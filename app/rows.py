@@ -1,0 +1,41 @@
+"""A table row's label and values, read from its line."""
+
+import re
+from dataclasses import dataclass
+
+_CURRENCY = frozenset("$€£¥")
+_VALUE = re.compile(r"[$€£¥]?\(?[$€£¥]?[-−–]?\d[\d,]*(?:\.\d+)?\)?%?\)?|[—–-]+%?|n/?[am]|NM", re.IGNORECASE)
+_TAIL = re.compile(r"[)%]+|pts?\.?|bps\.?")
+_FOOTNOTE = re.compile(r"\(?[a-z0-9]{1,2}\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    label: str
+    values: tuple[str, ...]
+    """As printed, `$` and `%` glued on: `("$5,363", "(1,577)", "—")`."""
+
+    @property
+    def figures(self) -> int:
+        return sum(any(ch.isdigit() for ch in value) for value in self.values)
+
+
+def read_row(line: str) -> Row | None:
+    """`Purchases of PP&E $ (1,577) $ (1,373)` -> label and two values; None where the line ends in no value."""
+    words = line.split()
+    values: list[str] = []
+    while words:
+        word = words[-1]
+        if _TAIL.fullmatch(word) and len(words) > 1:
+            words[-2:] = [words[-2] + word]
+        elif word in _CURRENCY and values:
+            values[-1] = words.pop() + values[-1]
+        elif _VALUE.fullmatch(word):
+            values.append(words.pop())
+        else:
+            break
+    label = " ".join(words).strip(" .:…")
+    if not values or not label:
+        return None
+    row = Row(label, tuple(reversed(values)))
+    return row if row.figures else None

