@@ -36,7 +36,7 @@ _REPLACEABLE = {"max_tokens", "temperature"}
 class OpenAIGenerator:
     """Chat completions with retries, a limit on concurrent calls and one time limit over everything a call does.
 
-    Retried, with exponential backoff and full jitter on top of any Retry-After: 408, 409, 429, 5xx and lost or refused
+    Retried, with exponential backoff and jitter on top of any Retry-After: 408, 409, 429, 5xx and lost or refused
     connections, never beyond the time limit. Not retried: a timeout, a stream that broke, and anything the endpoint
     answered with a completion; so each Generation is exactly one (`llm_calls` 1) and a bad one is not paid for twice.
 
@@ -56,7 +56,8 @@ class OpenAIGenerator:
     ) -> None:
         """`timeout_s` covers waiting for a free slot, all attempts and the pauses between them, and the whole answer.
 
-        `concurrency` is the number of calls under way at once; `backoff_s` the upper bound of the first pause.
+        `concurrency` is the number of calls under way at once. A pause is Retry-After, or `backoff_s` where there is
+        none, and a random part on top whose upper bound is `backoff_s` at first and doubles up to 8 s.
         """
         self._model = model
         self._base_url = base_url
@@ -104,7 +105,7 @@ class OpenAIGenerator:
             completion = await self._send(prompt)
         try:
             text = completion.choices[0].message.content
-        except (AttributeError, IndexError, TypeError):
+        except (AttributeError, LookupError, TypeError):
             raise UpstreamFailed("the generator endpoint answered without a completion") from None
         if not isinstance(text, str):
             raise UpstreamFailed("the generator endpoint answered a completion without text")
@@ -249,8 +250,8 @@ class OpenAIGenerator:
         if status == 429:
             return self._transient(Busy("the generator endpoint is over its rate limit"), after)
         failed = UpstreamFailed(f"the generator endpoint answered HTTP {status}: {self._said(error)}")
-        if status == 400 and error.param in _REPLACEABLE:
-            self._refused.add(error.param)
+        if status == 400 and (refused := str(error.param)) in _REPLACEABLE:
+            self._refused.add(refused)
             return self._transient(failed, 0.0)
         return self._transient(failed, after) if status in (408, 409) or status >= 500 else failed
 
@@ -271,9 +272,12 @@ def _delta(event: Any) -> tuple[str, str | None]:
         if not event.choices:
             return "", None
         choice = event.choices[0]
-        return choice.delta.content or "", choice.finish_reason
-    except (AttributeError, TypeError):
+        text, reason = choice.delta.content, choice.finish_reason
+    except (AttributeError, LookupError, TypeError):
         raise UpstreamFailed("the generator endpoint sent a stream event of no known shape") from None
+    if not isinstance(text, str | None):
+        raise UpstreamFailed("the generator endpoint sent a piece that is not text")
+    return text or "", reason
 
 
 def _generation(prompt: Prompt, text: str, usage: Any) -> Generation:

@@ -286,6 +286,9 @@ async def test_a_server_error_that_stays_is_an_upstream_failure(server: Scripted
         (error(404), GeneratorUnavailable, "OPENAI_MODEL"),
         (error(400, "the context is too long"), UpstreamFailed, "the context is too long"),
         (Reply(400, b"<html>"), UpstreamFailed, "HTTP 400"),
+        (Reply(400, {"error": {"message": 1, "param": ["a"], "code": {}}}), UpstreamFailed, "HTTP 400"),
+        (Reply(400, {"error": None}), UpstreamFailed, "HTTP 400"),
+        (Reply(body={"choices": {"a": 1}}), UpstreamFailed, "without a completion"),
         (Reply(body=b'{"choices": [{"mess'), UpstreamFailed, "not JSON"),
         (Reply(body=b"\xff\xfe"), UpstreamFailed, "not JSON"),
         (Reply(body=b'"hello"'), UpstreamFailed, "without a completion"),
@@ -371,7 +374,19 @@ async def test_a_broken_stream_fails_after_what_it_gave_and_is_not_retried(
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("event", ["12", "[]", "null", '{"choices": 3}', '{"choices": [{}]}', '{"choices": [null]}'])
+@pytest.mark.parametrize(
+    "event",
+    [
+        "12",
+        "[]",
+        "null",
+        '{"choices": 3}',
+        '{"choices": {"a": 1}}',
+        '{"choices": [{}]}',
+        '{"choices": [null]}',
+        '{"choices": [{"delta": {"content": 12}, "finish_reason": "stop"}]}',
+    ],
+)
 async def test_events_of_no_known_shape_end_as_an_upstream_failure(server: ScriptedEndpoint, event: str) -> None:
     _, failed = await stream_failure(server, Reply(events=(event, "[DONE]")))
     assert type(failed) is UpstreamFailed
