@@ -7,6 +7,8 @@ from app.citations import cite
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Hit, Prompt, Question
 
+_BUDGET_CHARS = 24_000
+"""Of passages shown to a model: about 6,000 tokens."""
 _REASONS: dict[AbstainReason, str] = {
     "no_passages": "No answer: no passage in the index matches this question and its filters.",
     "not_supported": "No answer: none of the passages found supports one.",
@@ -21,9 +23,9 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits)
-    messages = prompts.grounded(question.text, hits)
+    messages = prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
     generation = await tools.generate(Prompt("answer", messages, question.text, hits))
-    if generation.abstained or prompts.is_refusal(generation.text):
+    if generation.abstained or prompts.REFUSAL in generation.text:
         return abstain(generation.abstained or "not_supported", hits)
     cited = await cite(generation.text, hits, tools)
     if not cited.citations:

@@ -54,7 +54,8 @@ def _load_sentence_transformer(model: str) -> "ModelEmbedder":
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()
+    quiet: Callable[[], None] = transformers_logging.disable_progress_bar
+    quiet()
     loaded: Any = SentenceTransformer(_location(model), device="cpu")
     dimensions = int(loaded.get_embedding_dimension())
 

@@ -129,7 +129,7 @@ def _columns_of(candidate: Candidate, years: frozenset[str]) -> list[int]:
 
 
 def _statement(candidate: Candidate, years: frozenset[str]) -> str:
-    """The unit and its marker; of a row, the value of the year asked for, its column and unit in a sentence of their own.
+    """The unit and its marker; of a row, the value of the year asked for, then its column and unit as a sentence.
 
     A bracketed number in the source would read as a marker, so it is put in parentheses.
     """
