@@ -129,6 +129,8 @@ class FakeStore:
 
     async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None:
         payload.check_chunks(chunks, vectors, self._stamp.dimensions)
+        for chunk in chunks:
+            payload.chunk_payload(chunk, self._stamp)  # refuses text that no engine could hold
         for chunk, vector in zip(chunks, vectors, strict=True):
             self._dates.pop(chunk.id, None)
             self._chunks[chunk.id] = (chunk, vector)

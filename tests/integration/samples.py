@@ -1,0 +1,67 @@
+"""Small chunks, vectors and records for the store tests, in four dimensions where a cosine is done in the head."""
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.adapters.payload import SPARSE
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Document,
+    DocumentMeta,
+    Filter,
+    FloatArray,
+    IndexStamp,
+    LegName,
+    Page,
+    SparseVector,
+)
+
+STAMP = IndexStamp("contract", embedder="halves", dimensions=4, sparse="bm25", chunker="pages-1")
+META = DocumentMeta(title="Acme 10-K", source="pdfs/acme.pdf")
+EVERYONE = Filter()
+_OWN = ("page", "section", "kind", "text", "context", "start", "end")
+
+
+def chunk(ordinal: int, document_id: str = "acme-1", **changes: Any) -> Chunk:
+    """Chunk `ordinal` of a document; `changes` are of the chunk or of its document's metadata."""
+    own = {name: changes.pop(name) for name in _OWN if name in changes}
+    identifier = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document_id}/{ordinal}"))
+    bare = Chunk(identifier, document_id, ordinal, 1, 0, 4, "text", "", "text", None, replace(META, **changes))
+    return replace(bare, **own)
+
+
+def unit(*values: float) -> FloatArray:
+    return np.array(values, np.float32)
+
+
+X, Y = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
+
+
+def sparse(**weights: float) -> SparseVector:
+    """`sparse(t1=2, t7=1)`: term 1 with weight 2, term 7 with weight 1."""
+    terms = sorted((int(name[1:]), value) for name, value in weights.items())
+    return SparseVector(tuple(term for term, _ in terms), tuple(value for _, value in terms))
+
+
+def vectors(dense: FloatArray = X, **named: SparseVector) -> ChunkVectors:
+    known: dict[LegName, SparseVector] = {name: named[name] for name in SPARSE if name in named}
+    return ChunkVectors(dense, known)
+
+
+def document(identifier: str = "acme-1", **changes: Any) -> Document:
+    known = {name: changes.pop(name) for name in ("state", "ingested_at", "empty_pages", "repaired") if name in changes}
+    bare = Document(identifier, "5f" * 32, replace(META, **changes), pages=2, chunks=3)
+    return replace(bare, ingested_at=known.pop("ingested_at", "2026-03-01T12:00:00Z"), **known)
+
+
+def page(number: int, text: str = "text") -> Page:
+    return Page(number, text)
+
+
+def as_seen_by(tenant: str, *groups: str) -> Filter:
+    return Filter(access=Access(tenant, groups))
