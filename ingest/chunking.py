@@ -4,12 +4,12 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
 from typing import Any
 
-from app.types import Chunk, ChunkKind, DocumentMeta, Page
+from app.types import Chunk, DocumentMeta, Page
 from ingest.metadata import printed
 from ingest.sections import Section, running_lines
 from ingest.tables import Table, tables
@@ -23,6 +23,7 @@ _SMALL = 32
 """Tokens up to which a paragraph joins the table it introduces or explains."""
 _PIECE = re.compile(r"[A-Za-z]{1,7}|\d{1,2}|[^\w\s]|[^\W\dA-Za-z_]{1,2}|_")
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
+_TOTAL = re.compile(r"total|net (?:cash|income|earnings|loss|sales|revenue)|balance", re.I)
 _QUARTERS = {"Q1": "first", "Q2": "second", "Q3": "third", "Q4": "fourth"}
 
 
@@ -81,6 +82,7 @@ class Chunker:
             layout = _PageLayout(self, meta, page, running, sections, above)
             for units in layout.pack():
                 first, last = units[0], units[-1]
+                table = layout.table_of(units)
                 ordinal = len(found)
                 found.append(
                     Chunk(
@@ -92,17 +94,15 @@ class Chunker:
                         end=last.end,
                         text=page.text[first.start : last.end],
                         context=layout.context(first),
-                        kind=_kind(units),
+                        kind="table" if table else "text",
                         section=sections[first.section].title if first.section >= 0 else None,
                         meta=meta,
+                        columns=table.columns if table else (),
+                        unit=table.unit if table else None,
                     )
                 )
             above = layout.last_header()
         return found
-
-
-def _kind(units: Sequence[_Unit]) -> ChunkKind:
-    return "table" if any(unit.table >= 0 for unit in units) else "text"
 
 
 class _PageLayout:
@@ -147,6 +147,9 @@ class _PageLayout:
             lines += [heading] if (heading := self._group(first)) else []
         return "\n".join(lines)
 
+    def table_of(self, units: Sequence[_Unit]) -> Table | None:
+        return next((self.tables[unit.table] for unit in units if unit.table >= 0), None)
+
     def last_header(self) -> tuple[str, int] | None:
         """Header and width of the table at the foot of the page, for a table that goes on overleaf."""
         if not self.tables:
@@ -174,11 +177,15 @@ class _PageLayout:
         return header if width == len(table.columns) else ""
 
     def _group(self, first: _Unit) -> str:
-        """The heading inside a table under which a chunk's first row stands."""
+        """The heading inside a table under which a chunk's first row stands, unless a total has closed it."""
         rows = self.tables[first.table].rows
+        if first.row < len(rows) and not rows[first.row].values:
+            return ""
         for row in reversed(rows[: first.row]):
             if not row.values:
                 return row.label if self.count(row.label) <= 16 else ""
+            if _TOTAL.match(row.label):
+                return ""
         return ""
 
     def _limit(self, first: _Unit) -> int:
@@ -337,7 +344,3 @@ def _short(section: str) -> str:
     item = re.match(r"(?:Part [IV]+, )?Item \d+[A-C]?(?:\.\d\d)?", parent)
     name = f"{item[0]} > {child}" if item else section
     return " ".join(name.split()[:14])
-
-
-def with_limit(chunker: Chunker, max_tokens: int) -> Chunker:
-    return replace(chunker, max_tokens=max_tokens)

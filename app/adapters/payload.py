@@ -55,7 +55,7 @@ PAGE_INDEXES: Mapping[str, IndexType] = {"document_id": "keyword", **_ACCESS}
 DOCUMENT_INDEXES: Mapping[str, IndexType] = {"state": "keyword", **_ACCESS}
 """Payload fields that are indexed, by collection. Indexes are made before the first point is loaded."""
 
-_CHUNK = ("document_id", "ordinal", "page", "start", "end", "text", "context", "kind", "section")
+_CHUNK = ("document_id", "ordinal", "page", "start", "end", "text", "context", "kind", "section", "unit")
 _DOCUMENT = ("id", "sha256", "pages", "chunks", "repaired", "state", "ingested_at")
 _META = tuple(field.name for field in fields(DocumentMeta))
 _RANGES = {"$gte": "gte", "$lte": "lte", "$gt": "gt", "$lt": "lt"}
@@ -72,13 +72,14 @@ def record_id(document_id: str) -> str:
 
 
 def chunk_payload(chunk: Chunk, stamp: IndexStamp) -> Payload:
-    own = {name: getattr(chunk, name) for name in _CHUNK}
+    own = {name: getattr(chunk, name) for name in _CHUNK} | {"columns": list(chunk.columns) or None}
     return _storable({**own, **_meta_payload(chunk.meta), "chunker": stamp.chunker, "embedder": stamp.embedder})
 
 
 def chunk_from(identifier: str, payload: Mapping[str, Any]) -> Chunk:
     own = {name: payload.get(name) for name in _CHUNK}
-    return Chunk(id=identifier, meta=_meta_from(payload), **own)  # type: ignore[arg-type]
+    columns = tuple(payload.get("columns") or ())
+    return Chunk(id=identifier, meta=_meta_from(payload), columns=columns, **own)  # type: ignore[arg-type]
 
 
 def page_payload(document: Document, page: Page) -> Payload:
