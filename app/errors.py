@@ -2,12 +2,14 @@
 
 SextantError                 500  internal
 ├─ InvalidRequest            400  bad_request
+│  ├─ InvalidInput           422  invalid_input         a body or parameter of the wrong shape
 │  ├─ InvalidFilter          422  invalid_filter
 │  └─ InvalidOptions         422  invalid_options
 ├─ Unauthorized              401  unauthorized
 ├─ Forbidden                 403  forbidden
 ├─ NotFound                  404  not_found
 │  └─ UnknownArchitecture    404  unknown_architecture
+├─ MethodNotAllowed          405  method_not_allowed
 ├─ PayloadTooLarge           413  payload_too_large
 ├─ UnsupportedMedia          415  unsupported_media_type
 ├─ LimitExceeded             429  limit_exceeded        the request's own limits
@@ -40,6 +42,12 @@ class InvalidRequest(SextantError):
     status = 400
     error_code = "bad_request"
     title = "Bad request"
+
+
+class InvalidInput(InvalidRequest):
+    status = 422
+    error_code = "invalid_input"
+    title = "Invalid input"
 
 
 class InvalidFilter(InvalidRequest):
@@ -75,6 +83,12 @@ class NotFound(SextantError):
 class UnknownArchitecture(NotFound):
     error_code = "unknown_architecture"
     title = "Unknown architecture"
+
+
+class MethodNotAllowed(SextantError):
+    status = 405
+    error_code = "method_not_allowed"
+    title = "Method not allowed"
 
 
 class PayloadTooLarge(SextantError):

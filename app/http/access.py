@@ -1,0 +1,45 @@
+"""Who asks: from an API key to the tenant and groups that every store call is filtered by."""
+
+from ipaddress import ip_address
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.errors import Forbidden, Unauthorized
+from app.http.state import state_of
+from app.types import Access
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can only be this machine."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def authenticate(request: Request) -> Access:
+    """The caller's rights. Raises Unauthorized, and Forbidden for a foreign Host header where no key is configured."""
+    keys = state_of(request)["keys"]
+    if not keys:
+        # Otherwise a web page whose name resolves to 127.0.0.1 reads this service through its visitor's browser.
+        if not is_loopback(request.url.hostname or ""):
+            raise Forbidden("without API keys this service answers only to a loopback Host; set API_KEYS to open it")
+        return Access()
+    presented = _presented(request)
+    if presented is None:
+        raise Unauthorized("give an API key as 'Authorization: Bearer <key>' or 'X-API-Key: <key>'")
+    access = keys.access(presented)
+    if access is None:
+        raise Unauthorized("this API key is not known")
+    return access
+
+
+def _presented(request: Request) -> str | None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return token.strip()
+    return request.headers.get("x-api-key")
+
+
+CallerAccess = Annotated[Access, Depends(authenticate)]

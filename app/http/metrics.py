@@ -1,0 +1,103 @@
+"""Prometheus metrics in base units; every label value comes from code, none from a request."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from app.errors import SextantError
+from app.tools import Tools
+from app.types import AbstainReason
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a run came out, filled in by it."""
+
+    reason: AbstainReason | None = None
+
+
+class Metrics:
+    """One registry per application."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._http = self._counter("http_requests_total", "Requests answered.", "handler", "status", "method")
+        self._http_seconds = self._seconds("http_request_duration_seconds", "Time to answer.", "handler", "method")
+        self._requests = self._counter("rag_requests_total", "Questions by outcome.", "arch", "outcome")
+        self._request_seconds = self._seconds("rag_request_duration_seconds", "Time to answer a question.", "arch")
+        self._ops = self._counter("rag_ops_total", "Similarity evaluations.", "arch", "kind")
+        self._llm_calls = self._counter("rag_llm_calls_total", "Calls to an LLM.", "arch", "purpose")
+        self._tokens = self._counter("rag_tokens_total", "Tokens read and written by an LLM.", "arch", "direction")
+        self._stage_seconds = self._seconds("rag_stage_duration_seconds", "Time per stage.", "arch", "stage")
+        self._abstentions = self._counter("rag_abstentions_total", "Honest refusals.", "arch", "reason")
+        self._errors = self._counter("rag_errors_total", "Questions that failed.", "arch", "error_code")
+        self._in_flight = Gauge("rag_in_flight", "Questions being answered.", registry=self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _seconds(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(name, text, labels, registry=self.registry, buckets=_SECONDS)
+
+    def render(self) -> bytes:
+        return generate_latest(self.registry)
+
+    def http(self, handler: str, method: str, status: int, seconds: float) -> None:
+        """`handler` is a route's path template, never a path."""
+        method = method if method in _METHODS else "OTHER"
+        self._http.labels(handler, str(status), method).inc()
+        self._http_seconds.labels(handler, method).observe(seconds)
+
+    @contextmanager
+    def question(self, arch: str, tools: Tools) -> Iterator[Ending]:
+        """Counts one run of an architecture and what it spent, however it ends."""
+        ending, outcome, begun = Ending(), "answered", time.perf_counter()
+        self._in_flight.inc()
+        try:
+            yield ending
+            if ending.reason is not None:
+                outcome = "abstained"
+                self._abstentions.labels(arch, ending.reason).inc()
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        except SextantError as error:
+            outcome = "error"
+            self._errors.labels(arch, error.error_code).inc()
+            raise
+        finally:
+            self._in_flight.dec()
+            self._requests.labels(arch, outcome).inc()
+            self._request_seconds.labels(arch).observe(time.perf_counter() - begun)
+            self._spent(arch, tools)
+
+    def _spent(self, arch: str, tools: Tools) -> None:
+        cost = tools.cost
+        for kind, ops in cost.ops_by_kind.items():
+            self._ops.labels(arch, kind).inc(ops)
+        for purpose, calls in cost.llm_calls_by_purpose.items():
+            self._llm_calls.labels(arch, purpose).inc(calls)
+        self._tokens.labels(arch, "input").inc(cost.input_tokens)
+        self._tokens.labels(arch, "output").inc(cost.output_tokens)
+        for step in tools.trace:
+            self._stage_seconds.labels(arch, step.name).observe(step.ms / 1000)

@@ -1,0 +1,108 @@
+"""Errors on the wire: RFC 9457 problem details, each with its code, the request's id and what was spent."""
+
+import math
+import time
+from decimal import Decimal
+from typing import Any, NotRequired
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict
+
+from app.errors import InvalidInput, InvalidRequest, MethodNotAllowed, NotFound, PayloadTooLarge, SextantError
+from app.http.replies import CostReply, Json, cost_reply
+from app.http.state import state_of
+from app.types import Cost
+
+_BY_STATUS: dict[int, type[SextantError]] = {
+    400: InvalidRequest,
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: PayloadTooLarge,
+}
+_MOST_ERRORS = 20
+
+
+class Problem(TypedDict):
+    """RFC 9457 problem details with four members of our own."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    error_code: str
+    request_id: str
+    cost: CostReply
+    errors: NotRequired[list[dict[str, Any]]]
+    """Of an invalid body or parameter: where (loc) and what (msg)."""
+
+
+FAILURES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Problem, "content": {"application/problem+json": {}}, "description": "The request is at fault."},
+    "5XX": {"model": Problem, "content": {"application/problem+json": {}}, "description": "The service is at fault."},
+}
+"""For OpenAPI: what every route may also answer."""
+
+
+async def on_error(request: Request, error: Exception) -> Json:
+    """The service's one error handler."""
+    if isinstance(error, RequestValidationError):
+        return _invalid(request, error)
+    if isinstance(error, HTTPException):
+        known = _BY_STATUS.get(error.status_code, SextantError)
+        return problem(request, known(_detail_of(error, request)), dict(error.headers or {}))
+    assert isinstance(error, SextantError)
+    return problem(request, error)
+
+
+def problem(request: Request, error: SextantError, headers: dict[str, str] | None = None, **more: Any) -> Json:
+    headers = headers or {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if error.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="sextant"'
+    state_of(request).setdefault("log", {})["error_code"] = error.error_code
+    body = {**problem_details(request, error, _cost(request)), **more}
+    return Json(body, error.status, headers, media_type="application/problem+json")
+
+
+def problem_details(request: Request, error: SextantError, cost: Cost) -> Problem:
+    return {
+        "type": f"urn:sextant:problem:{error.error_code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": str(error),
+        "instance": request.url.path,
+        "error_code": error.error_code,
+        "request_id": state_of(request)["request_id"],
+        "cost": cost_reply(cost),
+    }
+
+
+def _cost(request: Request) -> Cost:
+    state = state_of(request)
+    if "tools" in state:
+        return state["tools"].cost
+    return Cost(usd=Decimal(0), latency_ms=(time.perf_counter() - state["started"]) * 1000)
+
+
+def _invalid(request: Request, error: RequestValidationError) -> Json:
+    """400 where the body is no JSON, 422 where it is the wrong JSON. Never echoes what was sent."""
+    errors = [{"loc": list(e["loc"]), "msg": e["msg"]} for e in error.errors()[:_MOST_ERRORS]]
+    if any(e["type"] == "json_invalid" for e in error.errors()):
+        return problem(request, InvalidRequest("the body is not valid JSON"), errors=errors)
+    detail = "; ".join(f"{'.'.join(str(part) for part in e['loc'])}: {e['msg']}" for e in errors)
+    return problem(request, InvalidInput(detail), errors=errors)
+
+
+def _detail_of(error: HTTPException, request: Request) -> str:
+    if error.status_code == 404:
+        return f"nothing is at {request.url.path}; /openapi.json lists what there is"
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "see /openapi.json")
+        return f"{request.method} is not possible here; allowed: {allowed}"
+    if error.status_code == 413:
+        return f"the body is larger than {state_of(request)['settings'].max_body_bytes} bytes"
+    return str(error.detail)

@@ -1,0 +1,329 @@
+"""Replies on the wire, each a typed dictionary beside the function that fills it from the domain's types."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from fastapi import Response
+from typing_extensions import TypedDict
+
+from app.tools import Ports
+from app.types import (
+    AbstainReason,
+    Answer,
+    Box,
+    ChunkKind,
+    Citation,
+    Cost,
+    Document,
+    Hit,
+    IndexStamp,
+    OpKind,
+    OpsSource,
+    Page,
+    TraceStep,
+)
+
+
+class Json(Response):
+    """Serialised once, by orjson."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return dumps(content)
+
+
+def dumps(content: Any) -> bytes:
+    return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+class Span(TypedDict):
+    """Half-open, in characters (Unicode code points), from 0."""
+
+    start: int
+    end: int
+
+
+class StageReply(TypedDict):
+    name: str
+    ms: float
+
+
+class TokensReply(TypedDict):
+    input: int
+    output: int
+
+
+class CostReply(TypedDict):
+    """The bill in two currencies, similarity ops and LLM calls, never merged into one figure."""
+
+    ops: int
+    ops_by_kind: dict[OpKind, int]
+    ops_source: OpsSource
+    llm_calls: int
+    llm_calls_by_purpose: dict[str, int]
+    tokens: TokensReply
+    usd: float | None
+    """null where a price is unknown."""
+    latency_ms: float
+    stages: list[StageReply]
+
+
+def cost_reply(cost: Cost) -> CostReply:
+    return {
+        "ops": cost.ops,
+        "ops_by_kind": dict(cost.ops_by_kind),
+        "ops_source": cost.ops_source,
+        "llm_calls": cost.llm_calls,
+        "llm_calls_by_purpose": dict(cost.llm_calls_by_purpose),
+        "tokens": {"input": cost.input_tokens, "output": cost.output_tokens},
+        "usd": None if cost.usd is None else float(cost.usd),
+        "latency_ms": round(cost.latency_ms, 3),
+        "stages": [{"name": stage.name, "ms": round(stage.ms, 3)} for stage in cost.stages],
+    }
+
+
+class CitationReply(TypedDict):
+    """A claim's evidence. `quote` is exactly the stored page's text[span.start:span.end]."""
+
+    marker: int
+    document_id: str
+    title: str
+    company: str | None
+    form: str | None
+    fiscal_year: int | None
+    page: int
+    section: str | None
+    chunk_id: str
+    source: str
+    quote: str
+    span: Span
+    boxes: list[Box]
+    answer_span: Span
+    support: float
+    verified: bool
+
+
+def citation_reply(c: Citation) -> CitationReply:
+    return {
+        "marker": c.marker,
+        "document_id": c.document_id,
+        "title": c.title,
+        "company": c.company,
+        "form": c.form,
+        "fiscal_year": c.fiscal_year,
+        "page": c.page,
+        "section": c.section,
+        "chunk_id": c.chunk_id,
+        "source": c.source,
+        "quote": c.quote,
+        "span": {"start": c.span_start, "end": c.span_end},
+        "boxes": list(c.boxes),
+        "answer_span": {"start": c.answer_span[0], "end": c.answer_span[1]},
+        "support": c.support,
+        "verified": c.verified,
+    }
+
+
+class LegReply(TypedDict):
+    rank: int
+    score: float
+
+
+class PassageReply(TypedDict):
+    rank: int
+    score: float
+    legs: dict[str, LegReply]
+    chunk_id: str
+    document_id: str
+    title: str
+    company: str | None
+    form: str | None
+    fiscal_year: int | None
+    page: int
+    section: str | None
+    kind: ChunkKind
+    source: str
+    text: str
+    context: str
+
+
+def passage_reply(hit: Hit) -> PassageReply:
+    chunk, meta = hit.chunk, hit.chunk.meta
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "legs": {name: {"rank": leg.rank, "score": leg.score} for name, leg in hit.legs.items()},
+        "chunk_id": chunk.id,
+        "document_id": chunk.document_id,
+        "title": meta.title,
+        "company": meta.company,
+        "form": meta.form,
+        "fiscal_year": meta.fiscal_year,
+        "page": chunk.page,
+        "section": chunk.section,
+        "kind": chunk.kind,
+        "source": meta.source,
+        "text": chunk.text,
+        "context": chunk.context,
+    }
+
+
+class StepReply(TypedDict):
+    """One metered step. Over a trace, ops, calls and tokens add up to the reply's cost."""
+
+    name: str
+    detail: dict[str, Any]
+    ms: float
+    ops: dict[OpKind, int]
+    ops_source: OpsSource
+    purpose: str | None
+    llm_calls: int
+    tokens: TokensReply
+
+
+def step_reply(step: TraceStep) -> StepReply:
+    return {
+        "name": step.name,
+        "detail": step.detail,
+        "ms": round(step.ms, 3),
+        "ops": dict(step.ops),
+        "ops_source": step.ops_source,
+        "purpose": step.purpose,
+        "llm_calls": step.llm_calls,
+        "tokens": {"input": step.input_tokens, "output": step.output_tokens},
+    }
+
+
+class ModelsReply(TypedDict):
+    embedder: str
+    dimensions: int
+    sparse: str
+    chunker: str
+    generator: str
+    reranker: str | None
+
+
+class IndexReply(TypedDict):
+    collection: str
+    version: int
+    """Of the collection's schema."""
+    models: ModelsReply
+
+
+def index_reply(stamp: IndexStamp, ports: Ports) -> IndexReply:
+    models: ModelsReply = {
+        "embedder": stamp.embedder,
+        "dimensions": stamp.dimensions,
+        "sparse": stamp.sparse,
+        "chunker": stamp.chunker,
+        "generator": ports.generator.name,
+        "reranker": None if ports.reranker is None else ports.reranker.name,
+    }
+    return {"collection": stamp.collection, "version": stamp.schema, "models": models}
+
+
+class QueryReply(TypedDict):
+    arch: str
+    answer: str
+    abstained: bool
+    reason: AbstainReason | None
+    citations: list[CitationReply]
+    passages: list[PassageReply]
+    cost: CostReply
+    trace: list[StepReply]
+    index: IndexReply
+    notes: list[str]
+    request_id: str
+
+
+def query_reply(
+    arch: str, answer: Answer, cost: Cost, trace: Iterable[TraceStep], index: IndexReply, request_id: str
+) -> QueryReply:
+    return {
+        "arch": arch,
+        "answer": answer.text,
+        "abstained": answer.abstained,
+        "reason": answer.reason,
+        "citations": [citation_reply(c) for c in answer.citations],
+        "passages": [passage_reply(hit) for hit in answer.passages],
+        "cost": cost_reply(cost),
+        "trace": [step_reply(step) for step in trace],
+        "index": index,
+        "notes": list(answer.notes),
+        "request_id": request_id,
+    }
+
+
+class DocumentReply(TypedDict):
+    document_id: str
+    title: str
+    source: str
+    company: str | None
+    cik: str | None
+    ticker: str | None
+    form: str | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    period_end: str | None
+    filed: str | None
+    sector: str | None
+    pages: int
+    chunks: int
+    empty_pages: list[int]
+    repaired: bool
+    ingested_at: str
+
+
+def document_reply(document: Document) -> DocumentReply:
+    meta = document.meta
+    return {
+        "document_id": document.id,
+        "title": meta.title,
+        "source": meta.source,
+        "company": meta.company,
+        "cik": meta.cik,
+        "ticker": meta.ticker,
+        "form": meta.form,
+        "fiscal_year": meta.fiscal_year,
+        "fiscal_period": meta.fiscal_period,
+        "period_end": meta.period_end,
+        "filed": meta.filed,
+        "sector": meta.sector,
+        "pages": document.pages,
+        "chunks": document.chunks,
+        "empty_pages": list(document.empty_pages),
+        "repaired": document.repaired,
+        "ingested_at": document.ingested_at,
+    }
+
+
+class DocumentsReply(TypedDict):
+    documents: list[DocumentReply]
+    total: int
+    offset: int
+    limit: int
+
+
+class PageReply(TypedDict):
+    """A stored page, so that anyone can check that a quote is a slice of its text."""
+
+    document_id: str
+    page: int
+    label: str | None
+    """As printed, where known."""
+    text: str
+    width: float
+    height: float
+
+
+def page_reply(document_id: str, page: Page) -> PageReply:
+    return {
+        "document_id": document_id,
+        "page": page.number,
+        "label": page.label,
+        "text": page.text,
+        "width": page.width,
+        "height": page.height,
+    }

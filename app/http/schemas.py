@@ -1,0 +1,96 @@
+"""Request bodies on the wire, checked and cleaned by pydantic."""
+
+import re
+from typing import Annotated, Any
+
+import orjson
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+)
+
+from app.architectures import ARCHITECTURES
+from app.filters import FIELDS, OPERATORS
+from app.types import Limits
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MOST_CHARACTERS = 8000
+_MOST_SECONDS = 3600.0
+
+
+def _clean(value: Any) -> Any:
+    return _CONTROL.sub(" ", value) if isinstance(value, str) else value
+
+
+def _encodable(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        orjson.dumps(value)
+    except TypeError as error:
+        raise ValueError(f"cannot be stored as JSON: {error}") from None
+    return value
+
+
+QuestionText = Annotated[
+    str,
+    BeforeValidator(_clean, json_schema_input_type=str),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=_MOST_CHARACTERS),
+]
+"""Control characters become spaces, white space at the ends goes."""
+
+K = Annotated[int, Field(ge=1, le=100, description="Passages to answer from.")]
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_encodable)]
+
+_EXAMPLE_FILTERS = {"form": "10-K", "fiscal_year": {"$gte": 2022}}
+
+
+class LimitsBody(BaseModel):
+    """What this request may spend."""
+
+    model_config = ConfigDict(extra="forbid")
+    max_llm_calls: Annotated[int | None, Field(ge=0, le=1000)] = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=10_000_000, description="Input and output together.")] = None
+    timeout_s: Annotated[
+        float | None, Field(gt=0, le=_MOST_SECONDS, description="Capped by the service's REQUEST_TIMEOUT_S.")
+    ] = None
+
+    def capped(self, timeout_s: float) -> Limits:
+        return Limits(self.max_llm_calls, self.max_tokens, min(self.timeout_s or timeout_s, timeout_s))
+
+
+class Asked(BaseModel):
+    """What every question carries."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: QuestionText
+    k: K = 10
+    filters: JsonObject = Field(
+        default_factory=dict,
+        description=f"Field to value or {{operator: value}}, joined by AND. Fields: {', '.join(FIELDS)}. "
+        f"Operators: {', '.join(OPERATORS)}.",
+        examples=[_EXAMPLE_FILTERS],
+    )
+    limits: LimitsBody = LimitsBody()
+
+
+class QueryBody(Asked):
+    options: JsonObject = Field(default_factory=dict, description="The architecture's own parameters.")
+    stream: bool = Field(default=False, description="Answer as server-sent events.")
+
+
+class CompareBody(Asked):
+    archs: Annotated[list[str], Field(min_length=1, max_length=16, description="Architectures, each once.")]
+    options: dict[str, JsonObject] = Field(default_factory=dict, description="Architecture to its own parameters.")
+
+
+def query_body(name: str) -> type[QueryBody]:
+    """`QueryBody` whose options are described as this architecture's; they are checked when it is built."""
+    options = Annotated[JsonObject, WithJsonSchema(TypeAdapter(ARCHITECTURES[name]).json_schema())]
+    return create_model(f"{name.title()}QueryBody", __base__=QueryBody, options=(options, Field(default_factory=dict)))
