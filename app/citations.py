@@ -11,6 +11,8 @@ from app.tools import Tools
 from app.types import Box, Citation, Hit, Page
 
 _MARKERS = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\](?:\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\])*")
+_LINE = re.compile(r"[^\s\n][^\n]*")
+_HEADER_LINES = 4
 _INTEGER = re.compile(r"\d+")
 _MAX_QUOTE = 1200
 """Characters of the longest window of units that is quoted to cover a sentence's numbers."""
@@ -84,10 +86,12 @@ def _claims(text: str) -> list[_Claim]:
 def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None) -> Citation:
     chunk = hit.chunk
     sentence = text[claim.start : claim.end]
+    stored = page is not None and page.text[chunk.start : chunk.end] == chunk.text
     start, end = _best_window(sentence, hit)
-    quote = chunk.text[start:end]
-    span = (chunk.start + start, chunk.start + end)
-    stored = page is not None and page.text[span[0] : span[1]] == quote
+    span, quote = (chunk.start + start, chunk.start + end), chunk.text[start:end]
+    if page is not None and stored and not numbers(sentence) <= numbers(quote):
+        span = _window_above(sentence, page.text, chunk.start) or span
+        quote = page.text[slice(*span)]
     carried = support(sentence, quote, chunk.context)
     return Citation(
         marker=marker,
@@ -133,6 +137,17 @@ def _covering(wanted: frozenset[str], text: str, spans: list[tuple[int, int]], b
         if spans[j][1] - spans[i][0] <= _MAX_QUOTE and wanted <= numbers(text[spans[i][0] : spans[j][1]])
     ]
     return [min(covering, key=lambda window: window[1] - window[0])] if covering else []
+
+
+def _window_above(sentence: str, text: str, end: int) -> tuple[int, int] | None:
+    """Of a table cut in two: the lines above on its page, nearest first, that hold the sentence's numbers."""
+    lines = [match.span() for match in _LINE.finditer(text, 0, end)]
+    wanted = numbers(sentence)
+    for last in range(len(lines) - 1, -1, -1):
+        for first in range(last, max(last - _HEADER_LINES, -1), -1):
+            if wanted <= numbers(text[lines[first][0] : lines[last][1]]):
+                return lines[first][0], lines[last][1]
+    return None
 
 
 def _boxes(page: Page, start: int, end: int) -> tuple[Box, ...]:

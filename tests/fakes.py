@@ -1,15 +1,21 @@
 """Stand-ins for the ports whose arithmetic a reader can do."""
 
+import asyncio
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 
 from app.adapters import payload
-from app.errors import InvalidFilter
+from app.errors import InvalidFilter, SextantError
 from app.filters import FIELDS
+from app.ports import Generator, Reranker
+from app.tools import Ports, Prices
 from app.types import (
     Access,
     Chunk,
@@ -18,6 +24,8 @@ from app.types import (
     Document,
     DocumentMeta,
     Filter,
+    FloatArray,
+    Generation,
     Hit,
     IndexStamp,
     Leg,
@@ -25,6 +33,7 @@ from app.types import (
     LegRank,
     LegResult,
     Page,
+    Prompt,
     SparseVector,
 )
 
@@ -174,3 +183,94 @@ def _instant_or_none(field: str, value: str | None) -> str | None:
         return payload.instant(field, value) if value else None
     except InvalidFilter:
         return None
+
+
+STAMP = IndexStamp("filings", "letters", 26, "words", "whole-page")
+
+
+class LetterEmbedder:
+    """A dimension per letter: its share of the text's letters, unit norm; nearness that can be counted."""
+
+    name = "letters"
+    dimensions = 26
+
+    async def passages(self, texts: Sequence[str]) -> FloatArray:
+        counts = np.array([[text.lower().count(letter) for letter in ascii_lowercase] for text in texts], np.float32)
+        norms = np.linalg.norm(counts.reshape(len(texts), 26), axis=1, keepdims=True)
+        return np.asarray(counts.reshape(len(texts), 26) / np.where(norms == 0, 1, norms), np.float32)
+
+    queries = passages
+
+
+class WordEncoder:
+    """A term per distinct word, weight 1; its index is the sum of its letters' code points."""
+
+    name = "words"
+
+    def passages(self, texts: Sequence[str]) -> list[SparseVector]:
+        return [self._vector(text) for text in texts]
+
+    queries = passages
+
+    def _vector(self, text: str) -> SparseVector:
+        indices = sorted({sum(map(ord, word)) for word in text.lower().split()})
+        return SparseVector(tuple(indices), (1.0,) * len(indices))
+
+
+@dataclass
+class ScriptedGenerator:
+    """An LLM that says its lines in order and repeats the last; an exception among them is raised. Tokens are words."""
+
+    replies: list[str | SextantError]
+    prompts: list[Prompt] = field(default_factory=list)
+    name: str = "scripted"
+    purposes: frozenset[str] | None = None
+    delay_s: float = 0.0
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        self.prompts.append(prompt)
+        await asyncio.sleep(self.delay_s)
+        reply = self.replies[min(len(self.prompts), len(self.replies)) - 1]
+        if isinstance(reply, SextantError):
+            raise reply
+        read = sum(len(text.split()) for _, text in prompt.messages)
+        return Generation(reply, llm_calls=1, input_tokens=read, output_tokens=len(reply.split()))
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str | Generation]:
+        generation = await self.generate(prompt)
+        for word in generation.text.split(" "):
+            yield f"{word} "
+        yield generation
+
+
+META = DocumentMeta(
+    title="Acme Corp 10-K FY2022", source="acme.pdf", company="Acme Corp", form="10-K", fiscal_year=2022
+)
+TEXTS = ("net revenue was 10 million", "the board has nine members", "revenue by segment and region")
+
+
+async def fake_ports(
+    *,
+    texts: Sequence[str] = TEXTS,
+    pages: Mapping[str, Sequence[Page]] | None = None,
+    generator: Generator | None = None,
+    reranker: Reranker | None = None,
+    prices: Prices | None = None,
+) -> Ports:
+    """Ports over a FakeStore that holds one document with a page and a chunk per text, or the pages given alone."""
+    store = FakeStore(STAMP)
+    if pages is None:
+        pages = {"acme-1": [Page(n, text) for n, text in enumerate(texts, 1)]}
+        chunks = [
+            Chunk(str(uuid5(NAMESPACE_OID, text)), "acme-1", n, n + 1, 0, len(text), text, "", "text", None, META)
+            for n, text in enumerate(texts)
+        ]
+        dense, sparse = await LetterEmbedder().passages(texts), WordEncoder().passages(texts)
+        vectors = [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)]
+        await store.put_chunks(chunks, vectors)
+    for document_id, own in pages.items():
+        document = Document(document_id, "0" * 64, META, len(own), len(own))
+        await store.put_pages(document, own)
+        await store.put_document(document)
+    generator = generator or ScriptedGenerator(["Revenue was 10 million [1]."])
+    return Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, generator, reranker, prices or Prices())

@@ -9,27 +9,31 @@ from hypothesis import strategies as st
 from app.citations import Cited, cite
 from app.quotes import numbers
 from app.tools import Tools
-from app.types import Access, Box, Chunk, ChunkKind, DocumentMeta, Hit, Page, Word
-from tests.fakes import fake_ports
+from app.types import Access, Box, Chunk, ChunkKind, Hit, Page, Word
+from tests.fakes import META, fake_ports
 
 pytestmark = pytest.mark.anyio
 
-META = DocumentMeta(title="Acme Corp 10-K FY2022", source="acme.pdf", company="Acme Corp", form="10-K", fiscal_year=2022)
 PROSE = "Acme at a glance. Net sales rose 8% to $1,577 million. The board has nine members."
 TABLE = "(Millions) 2022 2021\nNet sales 1,577 1,460\nCost of sales (900) (850)"
 
 
+def box(text: str, start: int, end: int) -> Box:
+    """Ten points a character, twenty a line."""
+    top = 20.0 * text[:start].count("\n")
+    return (10.0 * start, top, 10.0 * end, top + 12.0)
+
+
 def page_of(number: int, text: str) -> Page:
-    words = tuple(
-        Word(m.start(), m.end(), (10.0 * m.start(), 20.0 * text[: m.start()].count("\n"), 10.0 * m.end(), 12.0 + 20.0 * text[: m.start()].count("\n")))
-        for m in re.finditer(r"\S+", text)
-    )  # fmt: skip
-    return Page(number, text, words)
+    words = (Word(m.start(), m.end(), box(text, m.start(), m.end())) for m in re.finditer(r"\S+", text))
+    return Page(number, text, tuple(words))
 
 
 def hit_on(page: Page, start: int, kind: ChunkKind = "text", rank: int = 1) -> Hit:
-    text = page.text[start:]
-    chunk = Chunk(f"c{page.number}", "acme-1", rank, page.number, start, len(page.text), text, "Acme Corp", kind, "Item 7", META)  # fmt: skip
+    section, context, end = "Item 7", "Acme Corp", len(page.text)
+    chunk = Chunk(
+        f"c{page.number}", "acme-1", rank, page.number, start, end, page.text[start:], context, kind, section, META
+    )
     return Hit(chunk, rank, 1.0)
 
 
@@ -96,16 +100,18 @@ async def test_a_page_of_another_tenant_verifies_nothing() -> None:
     assert [c.verified for c in result.citations] == [False]
 
 
-WORDS = st.sampled_from("net sales rose fell 8% 1,577 1577 $900 million board (850) [1] [2] [3] [1,2] . , nine\n2022".split(" "))
+WORDS = st.sampled_from(
+    [*"net sales rose fell 8% 1,577 1577 $900 million board (850) [1] [2] [3] [1,2] . , nine".split(), "\n2022"]
+)
 
 
 @settings(deadline=None)
 @given(st.lists(WORDS, max_size=30).map(" ".join))
 async def test_whatever_is_written_the_promises_hold(text: str) -> None:
     result = await cited(text)
-    assert {int(n) for n in re.findall(r"\[(\d+)\]", result.text)} == {c.marker for c in result.citations} - (
-        set() if result.citations else {0}
-    ) or not result.citations
+    markers = {int(n) for n in re.findall(r"\[(\d+)\]", result.text)}
+    assert markers <= {1, 2}
+    assert {c.marker for c in result.citations} <= markers
     for citation in result.citations:
         stored = {1: PROSE, 2: TABLE}[citation.page]
         assert stored[citation.span_start : citation.span_end] == citation.quote
@@ -113,5 +119,3 @@ async def test_whatever_is_written_the_promises_hold(text: str) -> None:
         sentence = result.text[slice(*citation.answer_span)]
         if citation.verified:
             assert numbers(sentence) <= numbers(citation.quote)
-
-

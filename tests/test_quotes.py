@@ -1,5 +1,7 @@
 """Numbers, units and support, by literal cases."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,14 +39,17 @@ def test_units_of_a_table_are_its_rows() -> None:
 
 def test_units_of_prose_are_sentences_across_line_ends() -> None:
     text = "Net sales of Acme Corp. rose\nto $3.2 billion. The U.S. unit fell."
-    assert [u.text for u in units(chunk(text))] == ["Net sales of Acme Corp. rose\nto $3.2 billion.", "The U.S. unit fell."]
+    assert [u.text for u in units(chunk(text))] == [
+        "Net sales of Acme Corp. rose\nto $3.2 billion.",
+        "The U.S. unit fell.",
+    ]
 
 
 @given(st.text(), st.sampled_from(["text", "table"]))
 def test_units_are_slices_in_order(text: str, kind: ChunkKind) -> None:
     found = units(chunk(text, kind))
     assert all(text[u.start : u.end] == u.text and u.text == u.text.strip() for u in found)
-    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(found))
     assert "".join("".join(u.text.split()) for u in found) == "".join(text.split())
 
 

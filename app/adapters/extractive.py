@@ -9,7 +9,7 @@ from rank_bm25 import BM25Okapi
 
 from app.adapters.bm25 import query_tokens, tokens
 from app.ports import Embedder
-from app.quotes import Unit, numbers, units
+from app.quotes import Unit, units
 from app.rows import Row, read_row
 from app.types import Chunk, Generation, Hit, Prompt
 
@@ -140,8 +140,6 @@ def _statement(candidate: Candidate, years: frozenset[str]) -> str:
     values = ", ".join(candidate.row.values[i] for i in columns)
     headers = "; ".join(candidate.chunk.columns[i] for i in columns)
     said = f"{_plain(candidate.row.label)}: {_plain(values)} {marker}."
-    if not numbers(headers) <= numbers(candidate.chunk.text):
-        return said
     unit = f", {candidate.chunk.unit}" if candidate.chunk.unit else ""
     return f"{said} Column as headed: {_plain(headers)}{unit} {marker}."
 
