@@ -55,10 +55,10 @@ def _condition(name: str, kind: FieldType, op: str, value: Any) -> Condition:
     if op in ("$in", "$nin"):
         if not isinstance(value, list) or not value or len(value) > _MAX_VALUES:
             raise InvalidFilter(f"{op} on {name!r} takes a list of 1 to {_MAX_VALUES} values")
-        return Condition(name, op, tuple(_value(name, kind, v) for v in value))  # type: ignore[arg-type]
+        return Condition(name, op, tuple(_value(name, kind, v) for v in value))
     if op not in ("$eq", "$ne") and kind == "keyword":
         raise InvalidFilter(f"{op} on {name!r} is not possible: the field holds keywords; use $eq, $ne, $in or $nin")
-    return Condition(name, op, _value(name, kind, value))  # type: ignore[arg-type]
+    return Condition(name, op, _value(name, kind, value))
 
 
 def _value(name: str, kind: FieldType, value: Any) -> str | int:

@@ -194,12 +194,15 @@ class Tools:
     @asynccontextmanager
     async def _step(self, name: str, **detail: Any) -> AsyncIterator[TraceStep]:
         with self._timed(TraceStep(name, detail)) as step:
+            late = Timeout(f"the request's {self.limits.timeout_s:g} s ended during {name!r}")
             left = self.limits.timeout_s - (time.perf_counter() - self.started)
+            if left <= 0:
+                raise late
             try:
-                async with asyncio.timeout(max(left, 0)):
+                async with asyncio.timeout(left):
                     yield step
             except TimeoutError:
-                raise Timeout(f"the request's {self.limits.timeout_s:g} s ended during {name!r}") from None
+                raise late from None
 
     @contextmanager
     def _timed(self, step: TraceStep) -> Iterator[TraceStep]:

@@ -155,7 +155,7 @@ class Condition:
 
     field: str
     op: Operator
-    value: str | int | tuple[str, ...] | tuple[int, ...]
+    value: str | int | tuple[str | int, ...]
     """A tuple for $in and $nin, a scalar otherwise."""
 
 
