@@ -6,12 +6,13 @@ from typing import Any
 
 from reportlab.platypus import CondPageBreak, Flowable, PageBreak, Spacer
 
-from evals.specimens.layout import MARK, Row, Story, Styles, Table, write
+from evals.specimens.layout import MARK, Row, Story, Styles, Table, TableFlowable, write
 from evals.specimens.reports import HERE, Report
 from evals.specimens.results import cash_and_debt, revenue_and_profit, segment_results
 from evals.specimens.tables import tables
 
 BOILERPLATE: dict[str, Any] = tomllib.loads((HERE / "boilerplate.toml").read_text(encoding="utf-8"))
+GAP = "\u00a0" * 30
 COUNTS = ("zero", "one", "two", "three", "four", "five")
 
 
@@ -50,10 +51,11 @@ class Document(Story):
     def _say(self, *texts: str) -> None:
         self._add(*(self.styles.text(text.format_map(self.report.facts)) for text in texts))
 
-    def _shared(self, name: str, **more: str) -> None:
-        variants: list[str] = BOILERPLATE[name]
-        text = variants[self.variant % len(variants)]
-        self._add(self.styles.text(text.format_map({**self.report.facts, **more})))
+    def _shared(self, *names: str, **more: str) -> None:
+        for name in names:
+            variants: list[str] = BOILERPLATE[name]
+            text = variants[self.variant % len(variants)]
+            self._add(self.styles.text(text.format_map({**self.report.facts, **more})))
 
     def _table(self, name: str) -> None:
         self._add(self.styles.table(self.tables[name]), Spacer(1, 8))
@@ -77,7 +79,7 @@ class Document(Story):
         annual = report.form == "10-K"
         span = "fiscal year" if annual else "quarterly period"
         title = "ANNUAL" if annual else "QUARTERLY"
-        boxes = ("[X]", "[  ]")
+        boxes = ("[X]", "[\u00a0\u00a0]")
         section = "PURSUANT TO SECTION 13 OR 15(d) OF THE SECURITIES EXCHANGE ACT OF 1934"
         self._add(
             centred("UNITED STATES", 12, bold=True, after=0),
@@ -91,8 +93,8 @@ class Document(Story):
             centred(f"Commission file number: {company['file_number']}", 10, after=14),
             centred(company["name"], 19, bold=True, after=0),
             centred("(Exact name of registrant as specified in its charter)", 8, after=12),
-            centred(f"{company['state']}          {company['irs']}", 10.5, bold=True, after=0),
-            centred("(State of incorporation)     (I.R.S. Employer Identification No.)", 8, after=6),
+            centred(f"{company['state']}{GAP}{company['irs']}", 10.5, bold=True, after=0),
+            centred(f"(State of incorporation){GAP[:12]}(I.R.S. Employer Identification No.)", 8, after=6),
             centred(f"Central Index Key (CIK): {company['cik']}", 10, after=6),
             centred(company["address"], 10.5, bold=True, after=0),
             centred("(Address of principal executive offices and zip code)", 8, after=6),
@@ -132,10 +134,12 @@ class Document(Story):
         return notes
 
     def _contents(self, entries: list[tuple[str, str]], pages: Mapping[str, str]) -> None:
-        rows = []
-        for entry, part in entries:
-            kind, page = ("subtotal", "") if entry == part else ("plain", pages.get(f"{part}/{entry}", ""))
-            rows.append(Row(entry, (page,), kind, int(entry != part)))  # type: ignore[arg-type]
+        rows = [
+            Row(entry, ("",), "subtotal")
+            if entry == part
+            else Row(entry, (pages.get(f"{part}/{entry}", ""),), indent=1)
+            for entry, part in entries
+        ]
         header = ((("Page", 0, 0),),)
         self._add(PageBreak(), self.styles.centred("TABLE OF CONTENTS", 12, bold=True, after=8))
         self._add(self.styles.table(Table(header, tuple(rows) or (Row(""),), column=60.0)), Spacer(1, 14))
@@ -173,8 +177,10 @@ class Document(Story):
         self._discussion("Item 7.")
         self._item("Item 7A. Quantitative and Qualitative Disclosures About Market Risk")
         self._market_risk()
+        self._add(PageBreak())
         self._item("Item 8. Financial Statements and Supplementary Data")
         self._opinion()
+        self._add(PageBreak())
         self._statements(("income", "balance", "cash_flows", "equity"))
         self._notes()
         self._closing_items()
@@ -210,8 +216,8 @@ class Document(Story):
         self._say(
             "(a) The consolidated financial statements and the report of {auditor} are listed in the index to Item 8. "
             "Schedules are omitted because they do not apply or the information is in the notes.",
-            "(b) Exhibits: 3.1 Articles of incorporation. 3.2 By-laws. 10.1 Credit agreement. 21 Subsidiaries. 23 Consent "
-            "of {auditor}. 31.1 and 31.2 Certifications under Section 302. 32 Certification under Section 906.",
+            "(b) Exhibits: 3.1 Articles of incorporation. 3.2 By-laws. 10.1 Credit agreement. 21 Subsidiaries. 23 "
+            "Consent of {auditor}. 31.1 and 31.2 Certifications under Section 302. 32 Certification under Section 906.",
         )
 
     def _opinion(self) -> None:
@@ -224,17 +230,24 @@ class Document(Story):
     # Shared by both forms.
 
     def _statements(self, names: tuple[str, ...]) -> None:
+        """Each statement on a page of its own, or below the one before where it fits."""
         for name in names:
-            self._add(PageBreak())
+            self._room(name)
             self._table(name)
             self._add(self.styles.small("See the accompanying notes to the consolidated financial statements."))
         self._add(PageBreak())
+
+    def _room(self, name: str) -> None:
+        """Start a new page unless a heading and the table fit on this one."""
+        _, height = TableFlowable(self.tables[name], self.report.look).wrap(0, 0)
+        self._add(CondPageBreak(height + 80))
 
     def _discussion(self, item: str) -> None:
         results: Mapping[str, list[str]] = BOILERPLATE["results"]
         self._item(f"{item} Management's Discussion and Analysis of Financial Condition and Results of Operations")
         self._head("Overview")
         self._shared("overview")
+        self._room("results")
         self._head("Results of operations")
         self._table("results")
         self._add(*map(self.styles.text, revenue_and_profit(self.report, results, self.variant)))
@@ -271,7 +284,7 @@ class Document(Story):
         count = COUNTS[len(company["segments"])]
         first = ["basis", "estimates"] if annual else ["interim_basis"]
         listed: list[tuple[str, Callable[[], None]]] = [
-            ("Basis of presentation", lambda: [self._shared(name) for name in first] and None),
+            ("Basis of presentation", lambda: self._shared(*first)),
         ]
         if annual and "revenue_note" in prose:
             listed.append(("Revenue recognition", lambda: self._say(prose["revenue_note"])))
@@ -336,8 +349,8 @@ class Document(Story):
         company = self.company
         self._add(CondPageBreak(220), self.styles.centred("SIGNATURES", 12, bold=True, after=8))
         self._say(
-            "Pursuant to the requirements of the Securities Exchange Act of 1934, the registrant has duly caused this report "
-            "to be signed on its behalf by the undersigned, thereunto duly authorized.",
+            "Pursuant to the requirements of the Securities Exchange Act of 1934, the registrant has duly caused this "
+            "report to be signed on its behalf by the undersigned, thereunto duly authorized.",
             f"{company['name']}",
             f"Date: {self.report.filed}",
             f"/s/ {company['chief_executive']}, President and Chief Executive Officer",

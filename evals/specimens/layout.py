@@ -14,6 +14,7 @@ from reportlab.lib.utils import simpleSplit
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.platypus import BaseDocTemplate, Flowable, Frame, KeepTogether, PageTemplate, Paragraph
 
+RowKind = Literal["plain", "heading", "subtotal", "total"]
 MARK = "SPECIMEN — INVENTED COMPANY, NOT A REAL FILING"
 WIDTH, HEIGHT = letter
 MARGIN = 54.0
@@ -47,7 +48,7 @@ class Row:
 
     label: str
     cells: tuple[str, ...] = ()
-    kind: Literal["plain", "heading", "subtotal", "total"] = "plain"
+    kind: RowKind = "plain"
     indent: int = 0
     currency: bool = False
     """Whether a `$` stands at the left of each number's column."""
@@ -79,7 +80,7 @@ def is_number(cell: str) -> bool:
     return cell[-1:].isdigit() or cell.endswith(")")
 
 
-class TableFlowable(Flowable):
+class TableFlowable(Flowable):  # type: ignore[misc]
     """Draws a Table; never split, so that a header stays with its rows."""
 
     def __init__(self, table: Table, look: Look) -> None:
@@ -106,7 +107,7 @@ class TableFlowable(Flowable):
         return self.width, self.height
 
     def _left(self, column: int) -> float:
-        return self.label_width + column * self.table.column
+        return float(self.label_width + column * self.table.column)
 
     def draw(self) -> None:
         y = self.height - self.leading

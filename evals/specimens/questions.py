@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pypdfium2
@@ -49,7 +50,7 @@ def _question(
         report = by_stem[cited["doc"]]
         text = _row_text(report, cited["row"]) if "row" in cited else cited["text"].format_map(facts)
         evidence.append({"doc": report.stem, "page": _page_of(name, text, pages[report.stem]), "text": text})
-    docs = sorted({cited["doc"] for cited in evidence})
+    docs: list[str] = sorted({cited["doc"] for cited in raw.get("evidence", [])})
     only = by_stem[docs[0]] if len(docs) == 1 else None
     question: Question = {
         "id": name,
@@ -76,7 +77,7 @@ def _number(text: str) -> float:
 
 def _check_order(name: str, greater: Sequence[str], facts: Mapping[str, Mapping[str, str]]) -> None:
     figures = [_number(f"{{{path}}}".format_map(facts)) for path in greater]
-    if any(left <= right for left, right in zip(figures, figures[1:], strict=False)):
+    if any(left <= right for left, right in pairwise(figures)):
         raise EvidenceMissing(f"{name}: {greater} are {figures}, not falling")
 
 
@@ -126,7 +127,7 @@ def _theme(raw: Mapping[str, Any], reports: Sequence[Report]) -> Question:
                 named.append(f"{report.company['short']} ({report.company['sector']})")
     return {
         "class": "global",
-        "question": f"In which sector do the most companies carry a risk factor on {raw['topic']} in their latest 10-K?",
+        "question": f"In which sector does the latest 10-K of most companies carry a risk factor on {raw['topic']}?",
         "answer": f"{winner}: {first} companies. Over all sectors the companies are {', '.join(named)}.",
         "evidence": evidence,
     }

@@ -1,4 +1,4 @@
-"""The invented world: companies read from `world/*.toml` and the reports they file, with every figure a text may cite."""
+"""The invented companies of `world/*.toml` and the reports they file, with every figure a text may cite."""
 
 import tomllib
 from collections.abc import Mapping
@@ -133,8 +133,9 @@ def _interim(company: Company, periods: Mapping[int, Period]) -> Report:
     ends = {year: quarter["current_end"], year - 1: quarter["prior_end"]}
     weights = {year: quarter["current"], year - 1: quarter["prior"]}
     shares = {past: company["shares"][YEARS.index(past)] for past in ends}
-    last = {past: part_of(periods[past], weights[past][-1], company) for past in ends}
-    to_date = {past: part_of(periods[past], sum(weights[past]), company) for past in ends}
+    last = {past: part_of(periods[past], weights[past][-1], company, {}) for past in ends}
+    fixed = {year: quarter.get("fixed", {}), year - 1: {}}
+    to_date = {past: part_of(periods[past], sum(weights[past]), company, fixed[past]) for past in ends}
 
     def columns(group: str, parts: Mapping[int, Period]) -> tuple[Column, ...]:
         return tuple(Column(group, ends[past], parts[past], shares[past]) for past in ends)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from evals.specimens.reports import Report, change, percent, verb
-from evals.specimens.tables import title
+from evals.specimens.statement_tables import title
 
 Bank = Mapping[str, list[str]]
 """Variants of one kind of sentence by name."""

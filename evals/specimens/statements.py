@@ -59,10 +59,10 @@ def yearly_periods(company: Mapping[str, Any]) -> dict[int, Period]:
     return periods
 
 
-def part_of(period: Period, fraction: float, company: Mapping[str, Any]) -> Period:
-    """The first part of a year: every flow in proportion, totals struck anew."""
+def part_of(period: Period, fraction: float, company: Mapping[str, Any], fixed: Mapping[str, int]) -> Period:
+    """The first part of a year: every flow in proportion but those `fixed`, totals struck anew."""
     base = {name: round(amount * fraction) for name, amount in period.flows.items()}
-    flows = complete(base, company)
+    flows = complete({**base, **fixed}, company)
     return Period(flows, period.opening, close(period.opening, flows))
 
 

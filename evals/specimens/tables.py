@@ -1,322 +1,49 @@
-"""The tables of a report: statements, notes and the summary of results, drawn from its figures alone."""
+"""Every table of a report: those of the notes, made here, and the financial statements."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from evals.specimens.layout import Row, Table
-from evals.specimens.reports import Column, Report, money, per_share, percent
-from evals.specimens.statements import YEARS, Lines, total, total_assets, total_equity, total_liabilities
-
-UNITS = "(In millions, except per share data)"
-MILLIONS = "(In millions)"
-TITLES = {
-    "income": "Consolidated Statements of Income",
-    "balance": "Consolidated Balance Sheets",
-    "cash_flows": "Consolidated Statements of Cash Flows",
-    "equity": "Consolidated Statements of Shareholders' Equity",
-    "revenue": "Revenue",
-    "net_income": "Net income",
-    "cash": "Cash and cash equivalents",
-    "receivables": "Accounts receivable, net",
-    "inventories": "Inventories",
-    "other_current": "Prepaid expenses and other current assets",
-    "ppe": "Property, plant and equipment, net",
-    "goodwill": "Goodwill",
-    "intangibles": "Intangible assets, net",
-    "leased": "Operating lease right-of-use assets",
-    "other_assets": "Other assets",
-    "payables": "Accounts payable",
-    "accrued": "Accrued liabilities",
-    "deferred_revenue": "Deferred revenue",
-    "leases": "Operating lease liabilities",
-    "other_liabilities": "Other liabilities",
-    "debt": "Borrowings",
-}
+from evals.specimens.reports import FILED_YEARS, Column, Report, money, percent
+from evals.specimens.statement_tables import MILLIONS, Lister, balance, cash_flows, equity, header, income, title, width
 
 
 def tables(report: Report) -> dict[str, Table]:
     """Every table by name: income, balance, cash_flows and, by form and kind, those of the notes."""
     made = {
-        "income": _income(report),
-        "balance": _balance(report),
-        "cash_flows": _cash_flows(report),
+        "income": income(report),
+        "balance": balance(report),
+        "cash_flows": cash_flows(report),
         "segments": _segments(report),
         "results": _results(report),
         "debt": _debt(report),
         "repurchases": _repurchases(report),
     }
     if report.form == "10-K":
-        made |= {"equity": _equity(report), "goodwill": _goodwill(report), "leases": _leases(report)}
+        made |= {"equity": equity(report), "goodwill": _goodwill(report), "leases": _leases(report)}
         made |= {"taxes": _taxes(report), "properties": _properties(report)}
     if report.company["kind"] == "bank":
-        made |= {"loans": _loans(report), "allowance": _allowance(report), "deposits": _deposits(report)}
+        made["loans"] = _by_kind(report, "loans", "loan_kinds")
+        made["deposits"] = _by_kind(report, "deposits", "deposit_kinds")
+        made["allowance"] = _allowance(report)
         made["rate_shocks"] = _rate_shocks(report)
     return made
-
-
-def title(report: Report, name: str) -> str:
-    label: str = report.company["titles"].get(name, TITLES.get(name, ""))
-    return f"Condensed {label}" if report.quarter and name in ("income", "balance", "cash_flows") else label
 
 
 def segment_names(report: Report) -> list[str]:
     return [segment["name"] for segment in report.company["segments"]]
 
 
-def _header(columns: Sequence[Column]) -> tuple[tuple[tuple[str, int, int], ...], ...]:
-    """Group line and label line; neighbours of one group share a merged cell."""
-    groups: list[tuple[str, int, int]] = []
-    for number, column in enumerate(columns):
-        if groups and groups[-1][0] == column.group:
-            groups[-1] = (column.group, groups[-1][1], number)
-        else:
-            groups.append((column.group, number, number))
-    return tuple(groups), tuple((column.label, number, number) for number, column in enumerate(columns))
-
-
-def _width(columns: Sequence[object]) -> float:
-    return 72.0 if len(columns) > 3 else 80.0
-
-
-class Lister:
-    """Makes rows over a fixed set of line dictionaries."""
-
-    def __init__(self, columns: Iterable[Lines]) -> None:
-        self.columns = list(columns)
-
-    def row(
-        self, label: str, key: str, kind: str = "plain", *, sign: int = 1, indent: int = 0, dollar: bool = False
-    ) -> Row:
-        cells = tuple(money(sign * lines.get(key, 0)) for lines in self.columns)
-        return Row(label, cells, kind, indent, dollar)  # type: ignore[arg-type]
-
-    def sum(self, label: str, amount: Callable[[Lines], int], kind: str = "subtotal", *, dollar: bool = False) -> Row:
-        return Row(label, tuple(money(amount(lines)) for lines in self.columns), kind, 0, dollar)  # type: ignore[arg-type]
-
-    def any(self, key: str) -> bool:
-        return any(lines.get(key, 0) for lines in self.columns)
-
-
-def _income(report: Report) -> Table:
-    make = Lister(column.flows for column in report.income)
-    body = _bank_income(report, make) if report.company["kind"] == "bank" else _commercial_income(report, make)
-    shares = [column.shares for column in report.income]
-    eps = tuple(per_share(column.flows["net_income"], column.shares) for column in report.income)
-    basic = tuple(per_share(column.flows["net_income"], column.shares * 0.99) for column in report.income)
-    rows = [
-        *body,
-        make.row("Income before income taxes", "pretax", "subtotal"),
-        make.row("Provision for income taxes", "tax"),
-        make.row(title(report, "net_income"), "net_income", "total", dollar=True),
-        Row("Earnings per share:", kind="heading"),
-        Row("Basic", basic, indent=1, currency=True),
-        Row("Diluted", eps, indent=1, currency=True),
-        Row("Weighted-average shares outstanding:", kind="heading"),
-        Row("Basic", tuple(f"{value * 0.99:.1f}" for value in shares), indent=1),
-        Row("Diluted", tuple(f"{value:.1f}" for value in shares), indent=1),
-    ]
-    units = UNITS if report.form == "10-K" else "(In millions, except per share data; unaudited)"
-    return Table(_header(report.income), tuple(rows), title(report, "income"), units, _width(report.income))
-
-
-def _commercial_income(report: Report, make: Lister) -> list[Row]:
-    expenses = report.company["expenses"]
-    gross = report.company.get("gross_profit", True)
-    rows = [make.row(title(report, "revenue"), "revenue", dollar=True)]
-    if not gross:
-        rows.append(Row("Operating expenses:", kind="heading"))
-    for number, expense in enumerate(expenses):
-        if number == 0 or make.any(expense["key"]):
-            rows.append(make.row(expense["label"], expense["key"], indent=int(number > 0 or not gross)))
-        if number == 0 and gross:
-            rows += [make.row("Gross profit", "gross_profit", "subtotal"), Row("Operating expenses:", kind="heading")]
-    if not gross:
-        rows.append(make.row("Total operating expenses", "expenses", "subtotal"))
-    rows.append(make.row("Operating income", "operating_income", "subtotal"))
-    rows.append(make.row("Interest expense", "interest", sign=-1))
-    if make.any("other_income"):
-        rows.append(make.row("Other income (expense), net", "other_income"))
-    return rows
-
-
-def _bank_income(report: Report, make: Lister) -> list[Row]:
-    rows = [
-        Row("Interest income:", kind="heading"),
-        make.row("Loans, including fees", "loan_interest", indent=1, dollar=True),
-        make.row("Securities", "securities_interest", indent=1),
-        make.row("Total interest income", "interest_income", "subtotal"),
-        Row("Interest expense:", kind="heading"),
-        make.row("Deposits", "deposit_interest", indent=1),
-        make.row("Borrowings", "interest", indent=1),
-        make.row("Total interest expense", "interest_expense", "subtotal"),
-        make.row("Net interest income", "net_interest", "subtotal"),
-        make.row("Provision for credit losses", "provision"),
-        Row("Noninterest income:", kind="heading"),
-        *(make.row(fee["label"], fee["key"], indent=1) for fee in report.company["fees"]),
-        make.row("Total noninterest income", "fees", "subtotal"),
-        Row("Noninterest expense:", kind="heading"),
-        *(make.row(expense["label"], expense["key"], indent=1) for expense in report.company["expenses"]),
-        make.row("Total noninterest expense", "expenses", "subtotal"),
-    ]
-    return rows
-
-
-def _balance(report: Report) -> Table:
-    balances = [dict(lines) for _, lines in report.balances]
-    rows = (
-        _bank_balance(report, balances) if report.company["kind"] == "bank" else _commercial_balance(report, balances)
-    )
-    dates = tuple((date, number, number) for number, (date, _) in enumerate(report.balances))
-    units = MILLIONS if report.form == "10-K" else "(In millions; December figures audited)"
-    units = "(In millions; current period unaudited)" if report.quarter else units
-    return Table((dates,), tuple(rows), title(report, "balance"), units, 96.0)
-
-
-def _commercial_balance(report: Report, balances: list[Lines]) -> list[Row]:
-    for lines, current in zip(balances, _current_debt(report), strict=True):
-        lines |= {"current_debt": current, "long_debt": lines["debt"] - current}
-    make = Lister(balances)
-    current_assets = ("cash", "receivables", "inventories", "other_current")
-    current_liabilities = ("current_debt", "payables", "accrued", "deferred_revenue")
-
-    def row(key: str, *, dollar: bool = False) -> list[Row]:
-        return [make.row(title(report, key), key, indent=1, dollar=dollar)] if make.any(key) else []
-
-    rows = [Row("Assets", kind="heading"), *row("cash", dollar=True)]
-    for key in current_assets[1:]:
-        rows += row(key)
-    rows.append(make.sum("Total current assets", lambda lines: total(lines, current_assets)))
-    for key in ("ppe", "leased", "goodwill", "intangibles", "other_assets"):
-        rows += row(key)
-    rows.append(make.sum("Total assets", lambda lines: total_assets(lines, "commercial"), "total", dollar=True))
-    rows.append(Row("Liabilities and shareholders' equity", kind="heading"))
-    if make.any("current_debt"):
-        rows.append(make.row("Current portion of long-term debt", "current_debt", indent=1, dollar=True))
-    for key in current_liabilities[1:]:
-        rows += row(key)
-    rows.append(make.sum("Total current liabilities", lambda lines: total(lines, current_liabilities)))
-    rows.append(make.row("Long-term debt, less current portion", "long_debt", indent=1))
-    for key in ("leases", "other_liabilities"):
-        rows += row(key)
-    rows.append(make.sum("Total liabilities", lambda lines: total_liabilities(lines, "commercial")))
-    return [*rows, *_equity_rows(report, make, "commercial")]
-
-
-def _current_debt(report: Report) -> list[int]:
-    due = report.company["model"].get("current_debt", [0] * 5)
-    index = YEARS.index(report.year) + 1
-    return [due[index - 1]] * 2 if report.quarter else [due[index], due[index - 1]]
-
-
-def _equity_rows(report: Report, make: Lister, kind: str) -> list[Row]:
-    return [
-        Row("Shareholders' equity", kind="heading"),
-        make.row("Common stock and additional paid-in capital", "paid_in", indent=1),
-        make.row("Retained earnings" if not _deficit(report) else "Accumulated deficit", "retained", indent=1),
-        make.row("Treasury stock, at cost", "treasury", indent=1),
-        make.sum("Total shareholders' equity", total_equity),
-        make.sum(
-            "Total liabilities and shareholders' equity",
-            lambda lines: total_liabilities(lines, kind) + total_equity(lines),
-            "total",
-            dollar=True,
-        ),
-    ]
-
-
-def _deficit(report: Report) -> bool:
-    return report.balances[0][1]["retained"] < 0
-
-
-def _bank_balance(report: Report, balances: list[Lines]) -> list[Row]:
-    for lines in balances:
-        lines["net_loans"] = lines["loans"] + lines["allowance"]
-    make = Lister(balances)
-    return [
-        Row("Assets", kind="heading"),
-        make.row("Cash and balances with the Federal Reserve", "cash", indent=1, dollar=True),
-        make.row("Securities", "securities", indent=1),
-        make.row("Loans", "loans", indent=1),
-        make.row("Allowance for credit losses", "allowance", indent=1),
-        make.row("Net loans", "net_loans", "subtotal"),
-        make.row("Premises and equipment, net", "ppe", indent=1),
-        make.row("Operating lease right-of-use assets", "leased", indent=1),
-        make.row("Goodwill", "goodwill", indent=1),
-        make.row("Other assets", "other_assets", indent=1),
-        make.sum("Total assets", lambda lines: total_assets(lines, "bank"), "total", dollar=True),
-        Row("Liabilities and shareholders' equity", kind="heading"),
-        make.row("Deposits", "deposits", indent=1, dollar=True),
-        make.row("Borrowings", "debt", indent=1),
-        make.row("Operating lease liabilities", "leases", indent=1),
-        make.row("Other liabilities", "other_liabilities", indent=1),
-        make.sum("Total liabilities", lambda lines: total_liabilities(lines, "bank")),
-        *_equity_rows(report, make, "bank"),
-    ]
-
-
-def _cash_flows(report: Report) -> Table:
-    make = Lister(column.flows for column in report.cash)
-    bank = report.company["kind"] == "bank"
-
-    def lines(*entries: tuple[str, str, int]) -> list[Row]:
-        return [make.row(label, key, sign=sign, indent=1) for label, key, sign in entries if make.any(key)]
-
-    changes = [("receivables", -1), ("inventories", -1), ("other_current", -1), ("payables", 1), ("accrued", 1)]
-    changes.append(("deferred_revenue", 1))
-    moved = lines(*((title(report, key), f"change:{key}", sign) for key, sign in changes))
-    rows = [
-        Row("Operating activities", kind="heading"),
-        make.row(title(report, "net_income"), "net_income", indent=1, dollar=True),
-        *lines(
-            ("Depreciation", "depreciation", 1),
-            ("Amortization of intangible assets", "amortization", 1),
-            ("Impairment of goodwill", "impairment", 1),
-            ("Provision for credit losses", "provision", 1),
-            ("Share-based compensation", "share_based", 1),
-        ),
-        *([Row("Changes in operating assets and liabilities:", indent=1)] if moved else []),
-        *moved,
-        make.row("Net cash provided by operating activities", "cash_operating", "subtotal"),
-        Row("Investing activities", kind="heading"),
-        *lines(
-            ("Purchases of property, plant and equipment", "capex", -1),
-            ("Acquisitions, net of cash acquired", "acquisitions", -1),
-            ("Securities, net of maturities", "change:securities", -1),
-            ("Loans made, net of repayments", "lent", -1),
-        ),
-        make.row("Net cash used in investing activities", "cash_investing", "subtotal"),
-        Row("Financing activities", kind="heading"),
-        *lines(
-            ("Net change in deposits", "change:deposits", 1),
-            ("Proceeds from borrowings" if bank else "Proceeds from issuance of debt", "borrowed", 1),
-            ("Repayment of borrowings" if bank else "Repayment of debt", "repaid", -1),
-            ("Dividends paid", "dividends", -1),
-            ("Repurchases of common stock", "buybacks", -1),
-        ),
-        make.row("Net cash provided by (used in) financing activities", "cash_financing", "subtotal"),
-        make.row("Net increase (decrease) in cash", "cash_change", "subtotal"),
-        *_cash_ends(report),
-    ]
-    units = MILLIONS if report.form == "10-K" else "(In millions; unaudited)"
-    return Table(_header(report.cash), tuple(rows), title(report, "cash_flows"), units, _width(report.cash))
-
-
-def _cash_ends(report: Report) -> list[Row]:
-    opening = tuple(money(column.period.opening["cash"]) for column in report.cash)
-    closing = tuple(money(column.period.closing["cash"]) for column in report.cash)
-    return [Row("Cash at beginning of period", opening), Row("Cash at end of period", closing, "total", 0, True)]
-
-
 def _segments(report: Report) -> Table:
     make = Lister(column.flows for column in report.income)
-    names, word = segment_names(report), title(report, "revenue")
-    rows = [Row(f"{word}:", kind="heading")]
+    names, word = segment_names(report), title(report, "revenue").removeprefix("Total ")
+    rows = [Row(f"{word[0].upper()}{word[1:]}:", kind="heading")]
     rows += [make.row(name, f"segment:{name}", indent=1, dollar=name == names[0]) for name in names]
     rows += [make.row(f"Total {_lower(word)}", "revenue", "total", dollar=True), Row("Segment profit:", kind="heading")]
     rows += [make.row(name, f"profit:{name}", indent=1, dollar=name == names[0]) for name in names]
     rows.append(make.row("Corporate and unallocated", "corporate", indent=1))
     label = "Income before income taxes" if report.company["kind"] == "bank" else "Operating income"
     rows.append(make.row(label, "operating_income", "total", dollar=True))
-    return Table(_header(report.income), tuple(rows), "", MILLIONS, _width(report.income))
+    return Table(header(report.income), tuple(rows), "", MILLIONS, width(report.income))
 
 
 def _lower(text: str) -> str:
@@ -326,67 +53,43 @@ def _lower(text: str) -> str:
 def _results(report: Report) -> Table:
     """Two periods, share of revenue in the later one and change in percent."""
     now, before = report.income[0], report.income[1]
-    names = [(title(report, "revenue"), "revenue", "total")]
-    names = [(name, f"segment:{name}", "plain") for name in segment_names(report)] + names
-    bank = report.company["kind"] == "bank"
-    names += [("Net interest income", "net_interest", "plain")] if bank else [("Gross profit", "gross_profit", "plain")]
-    if not report.company.get("gross_profit", True):
-        names.pop()
-    if not bank:
-        names.append(("Operating income", "operating_income", "plain"))
-    names.append((title(report, "net_income"), "net_income", "plain"))
+    lines = [(name, f"segment:{name}") for name in segment_names(report)]
+    lines.append((title(report, "revenue"), "revenue"))
+    if report.company["kind"] == "bank":
+        lines.append(("Net interest income", "net_interest"))
+    else:
+        lines += [("Gross profit", "gross_profit")] if report.company.get("gross_profit", True) else []
+        lines.append(("Operating income", "operating_income"))
+    lines.append((title(report, "net_income"), "net_income"))
     rows = []
-    for label, key, kind in names:
+    for label, key in lines:
         a, b = now.flows[key], before.flows[key]
         moved = 100 * (a - b) / b
         move = f"{moved:.1f}%" if moved >= 0 else f"({-moved:.1f})%"
         cells = (money(a), money(b), percent(a, now.flows["revenue"]), move)
-        rows.append(Row(label, cells, kind, 0, key == "revenue"))  # type: ignore[arg-type]
-    header = (
+        rows.append(Row(label, cells, "total" if key == "revenue" else "plain", 0, key == "revenue"))
+    header_lines = (
         ((now.group, 0, 1), ("Share of", 2, 2), ("Change", 3, 3)),
         ((now.label, 0, 0), (before.label, 1, 1), ("total", 2, 2), ("in percent", 3, 3)),
     )
-    return Table(header, tuple(rows), "Summary of results", "(Dollars in millions)", 72.0)
+    return Table(header_lines, tuple(rows), "Summary of results", "(Dollars in millions)", 72.0)
 
 
 def _debt(report: Report) -> Table:
-    index = YEARS.index(report.year) - 1
-    amounts = [index - 1] * 2 if report.quarter else [index, index - 1]
+    """Instruments at the two balance sheet dates; the last one named takes the rest of the total."""
+    debt, place = report.company["debt"], FILED_YEARS.index(report.year) + 1
+    amounts = [(values[place], values[place - 1]) for _, values in debt["instruments"]]
+    if report.quarter and "debt" in report.company["quarter"]:
+        amounts = [(now, before) for now, (_, before) in zip(report.company["quarter"]["debt"], amounts, strict=True)]
     totals = [lines["debt"] for _, lines in report.balances]
-    rows, rest = [], totals
-    for label, values in report.company["debt"]["instruments"]:
-        held = [values[amount] for amount in amounts]
-        rest = [left - value for left, value in zip(rest, held, strict=True)]
-        rows.append(Row(label, tuple(map(money, held)), currency=not rows))
-    rows.append(Row(report.company["debt"]["rest"], tuple(map(money, rest)), currency=not rows))
+    amounts.append((totals[0] - sum(now for now, _ in amounts), totals[1] - sum(before for _, before in amounts)))
+    labels = [*(label for label, _ in debt["instruments"]), debt["rest"]]
+    rows = [
+        Row(label, tuple(map(money, held)), currency=label == labels[0])
+        for label, held in zip(labels, amounts, strict=True)
+    ]
     rows.append(Row("Total debt", tuple(map(money, totals)), "total", 0, True))
-    dates = tuple((date, number, number) for number, (date, _) in enumerate(report.balances))
-    return Table((dates,), tuple(rows), "", MILLIONS, 96.0)
-
-
-def _equity(report: Report) -> Table:
-    balances = [lines for _, lines in report.balances]
-    opening = {**balances[1]}
-    flows = report.income[0].flows
-    keys = ("paid_in", "retained", "treasury")
-
-    def row(label: str, amounts: Mapping[str, int], kind: str = "plain") -> Row:
-        cells = [amounts.get(key, 0) for key in keys]
-        return Row(label, tuple(money(cell) for cell in [*cells, sum(cells)]), kind, 0, kind != "plain")  # type: ignore[arg-type]
-
-    rows = (
-        row(f"Balance at {report.balances[1][0]}", opening, "subtotal"),
-        row("Net income", {"retained": flows["net_income"]}),
-        row("Dividends declared", {"retained": -flows["dividends"]}),
-        row("Share-based compensation", {"paid_in": flows["share_based"]}),
-        row("Repurchases of common stock", {"treasury": -flows["buybacks"]}),
-        row(f"Balance at {report.balances[0][0]}", balances[0], "total"),
-    )
-    header = (
-        (("Paid-in", 0, 0), ("Retained", 1, 1), ("Treasury", 2, 2), ("Total", 3, 3)),
-        (("capital", 0, 0), ("earnings", 1, 1), ("stock", 2, 2), ("equity", 3, 3)),
-    )
-    return Table(header, rows, title(report, "equity"), MILLIONS, 74.0)
+    return Table((_dates(report),), tuple(rows), "", MILLIONS, 96.0)
 
 
 def _spread(amount: int, shares: Sequence[float]) -> list[int]:
@@ -396,26 +99,28 @@ def _spread(amount: int, shares: Sequence[float]) -> list[int]:
 
 
 def _goodwill(report: Report) -> Table:
-    """Goodwill by segment over the last year; the company says which segment bought and which was written down."""
+    """Goodwill by segment over the last year; the company says which segment bought or was written down."""
     segments = report.company["segments"]
-    opening, closing = report.balances[1][1]["goodwill"], report.balances[0][1]["goodwill"]
-    flows = report.income[0].flows
-    bought, lost = round(flows.get("acquisitions", 0) * 0.75), flows.get("impairment", 0)
     target = report.company.get("goodwill_moves", len(segments) - 1)
-    start = _spread(opening, [segment["goodwill"] for segment in segments])
-    gains = [bought if number == target else 0 for number in range(len(segments))]
-    losses = [-lost if number == target else 0 for number in range(len(segments))]
-    end = [sum(parts) for parts in zip(start, gains, losses, strict=True)]
-    rows = [Row(f"Balance at {report.balances[1][0]}", tuple(map(money, [*start, opening])), currency=True)]
-    if bought:
-        rows.append(Row("Acquisitions", tuple(map(money, [*gains, bought]))))
-    if lost:
-        rows.append(Row("Impairment", tuple(map(money, [*losses, -lost]))))
-    rows.append(Row(f"Balance at {report.balances[0][0]}", tuple(map(money, [*end, closing])), "total", 0, True))
+    first = report.income[report.year - FILED_YEARS[0]].period.opening["goodwill"]
+    held = _spread(first, [segment["goodwill"] for segment in segments])
+    for column in report.income[1 : report.year - FILED_YEARS[0] + 1]:
+        held[target] += sum(_goodwill_moves(column))
+    rows = [Row(f"Balance at {report.balances[1][0]}", tuple(map(money, [*held, sum(held)])), currency=True)]
+    for label, amount in zip(("Acquisitions", "Impairment"), _goodwill_moves(report.income[0]), strict=True):
+        if amount:
+            moves = [amount if number == target else 0 for number in range(len(segments))]
+            rows.append(Row(label, tuple(map(money, [*moves, amount]))))
+            held[target] += amount
+    rows.append(Row(f"Balance at {report.balances[0][0]}", tuple(map(money, [*held, sum(held)])), "total", 0, True))
     words = [*(segment["name"] for segment in segments), "Total"]
-    split = [word.split(" ", 1) if " " in word else ["", word] for word in words]
-    header = tuple(tuple((part[line], n, n) for n, part in enumerate(split)) for line in (0, 1))
-    return Table(header, tuple(rows), "", MILLIONS, 82.0)
+    split = [("", word) if " " not in word else tuple(word.rsplit(" ", 1)) for word in words]
+    lines = tuple(tuple((part[line], n, n) for n, part in enumerate(split)) for line in (0, 1))
+    return Table(lines, tuple(rows), "", MILLIONS, 92.0)
+
+
+def _goodwill_moves(column: Column) -> tuple[int, int]:
+    return round(column.flows.get("acquisitions", 0) * 0.75), -column.flows.get("impairment", 0)
 
 
 def _leases(report: Report) -> Table:
@@ -445,7 +150,7 @@ def _taxes(report: Report) -> Table:
         Row("Provision for income taxes", tuple(money(c.flows["tax"]) for c in columns), "total", 0, True),
         Row("Effective tax rate", tuple(rate)),
     )
-    return Table(_header(columns), rows, "", MILLIONS, 80.0)
+    return Table(header(columns), rows, "", MILLIONS, 80.0)
 
 
 def _properties(report: Report) -> Table:
@@ -472,18 +177,24 @@ def _repurchases(report: Report) -> Table:
     return Table(header, tuple(rows), "", "", 96.0)
 
 
-def _loans(report: Report) -> Table:
-    kinds = report.company["loan_kinds"]
+def _by_kind(report: Report, account: str, kinds: str) -> Table:
+    """A bank's loans or deposits by kind; an interim balance takes the shares of its fiscal year's end."""
+    parts = report.company[kinds]
+    place = FILED_YEARS.index(report.year) + 1
     spread = [
-        _spread(lines["loans"], [kind["share"][n] for kind in kinds]) for n, (_, lines) in enumerate(report.balances)
+        _spread(lines[account], [part["share"][place - back] for part in parts])
+        for back, (_, lines) in enumerate(report.balances)
     ]
     rows = [
-        Row(kind["label"], tuple(money(column[number]) for column in spread), currency=number == 0)
-        for number, kind in enumerate(kinds)
+        Row(part["label"], tuple(money(column[number]) for column in spread), currency=number == 0)
+        for number, part in enumerate(parts)
     ]
-    rows.append(Row("Total loans", tuple(money(sum(column)) for column in spread), "total", 0, True))
-    dates = tuple((date, number, number) for number, (date, _) in enumerate(report.balances))
-    return Table((dates,), tuple(rows), "", MILLIONS, 96.0)
+    rows.append(Row(f"Total {account}", tuple(money(sum(column)) for column in spread), "total", 0, True))
+    return Table((_dates(report),), tuple(rows), "", MILLIONS, 96.0)
+
+
+def _dates(report: Report) -> tuple[tuple[str, int, int], ...]:
+    return tuple((date, number, number) for number, (date, _) in enumerate(report.balances))
 
 
 def _allowance(report: Report) -> Table:
@@ -495,21 +206,7 @@ def _allowance(report: Report) -> Table:
         Row("Net charge-offs", (money(-flows["charge_offs"]),)),
         Row("Allowance at end of period", (money(-report.balances[0][1]["allowance"]),), "total", 0, True),
     )
-    return Table(_header(columns), rows, "", MILLIONS, 110.0)
-
-
-def _deposits(report: Report) -> Table:
-    kinds = report.company["deposit_kinds"]
-    spread = [
-        _spread(lines["deposits"], [kind["share"][n] for kind in kinds]) for n, (_, lines) in enumerate(report.balances)
-    ]
-    rows = [
-        Row(kind["label"], tuple(money(column[number]) for column in spread), currency=number == 0)
-        for number, kind in enumerate(kinds)
-    ]
-    rows.append(Row("Total deposits", tuple(money(sum(column)) for column in spread), "total", 0, True))
-    dates = tuple((date, number, number) for number, (date, _) in enumerate(report.balances))
-    return Table((dates,), tuple(rows), "", MILLIONS, 96.0)
+    return Table(header(columns), rows, "", MILLIONS, 110.0)
 
 
 def _rate_shocks(report: Report) -> Table:
