@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from app.errors import SextantError
 from app.http import documents, operations, query
+from app.http.body import BodyLimit
 from app.http.keys import Keys
 from app.http.logging import RequestLog
 from app.http.metrics import Metrics
@@ -44,10 +45,10 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
         summary="Retrieval-augmented answers over financial filings, with verified citations and their price.",
         version=_version(),
         lifespan=lifespan,
-        max_body_size=settings.max_body_bytes,
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(RequestLog, metrics=metrics)
     for error in (SextantError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, on_error)

@@ -274,3 +274,37 @@ async def fake_ports(
         await store.put_document(document)
     generator = generator or ScriptedGenerator(["Revenue was 10 million [1]."])
     return Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, generator, reranker, prices or Prices())
+
+
+class QuotingGenerator:
+    """No LLM: quotes the first sentence of the first passage."""
+
+    name = "quoting"
+    purposes: frozenset[str] | None = frozenset({"answer"})
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        sentence = prompt.passages[0].chunk.text.partition(". ")[0].rstrip(".")
+        return Generation(f"{sentence} [1].")
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str | Generation]:
+        generation = await self.generate(prompt)
+        yield generation.text
+        yield generation
+
+
+@dataclass
+class HeldGenerator(ScriptedGenerator):
+    """An LLM that says nothing until it is released, and counts the calls that were cancelled before."""
+
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: int = 0
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        self.begun.set()
+        try:
+            await self.released.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return await super().generate(prompt)

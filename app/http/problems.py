@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
-from app.errors import InvalidInput, InvalidRequest, MethodNotAllowed, NotFound, PayloadTooLarge, SextantError
+from app.errors import InvalidInput, InvalidRequest, MethodNotAllowed, NotFound, SextantError
 from app.http.replies import CostReply, Json, cost_reply
 from app.http.state import state_of
 from app.types import Cost
@@ -19,7 +19,6 @@ _BY_STATUS: dict[int, type[SextantError]] = {
     400: InvalidRequest,
     404: NotFound,
     405: MethodNotAllowed,
-    413: PayloadTooLarge,
 }
 _MOST_ERRORS = 20
 
@@ -103,6 +102,4 @@ def _detail_of(error: HTTPException, request: Request) -> str:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "see /openapi.json")
         return f"{request.method} is not possible here; allowed: {allowed}"
-    if error.status_code == 413:
-        return f"the body is larger than {state_of(request)['settings'].max_body_bytes} bytes"
     return str(error.detail)

@@ -24,7 +24,7 @@ async def json_only(request: Request) -> None:
     """Raises UnsupportedMedia."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json" and not media.endswith("+json"):
-        raise UnsupportedMedia(f"send the body as application/json, not {media or 'without a content type'!r:.80}")
+        raise UnsupportedMedia(f"send the body with Content-Type: application/json, not {media!r:.80}")
 
 
 _JSON = [Depends(json_only)]
