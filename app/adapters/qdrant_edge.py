@@ -83,6 +83,7 @@ class EdgeStore:
     def close(self) -> None:
         """Flush, release the folder. May be called twice."""
         shards, self._shards = self._shards, {}
+        self._counts.clear()
         for shard in shards.values():
             with _engine_errors(self._directory):
                 shard.flush()
@@ -297,7 +298,11 @@ def _settle_stamp(directory: Path, stamp: IndexStamp) -> None:
     """Check the folder's stamp or, in a new folder, write it: complete or not at all."""
     path = directory / "stamp.json"
     if path.exists():
-        pl.check_stamp(IndexStamp(**json.loads(path.read_text("utf-8"))), stamp, str(directory))
+        try:
+            found = IndexStamp(**json.loads(path.read_text("utf-8")))
+        except (ValueError, TypeError) as exc:
+            raise StoreUnavailable(f"{path} cannot be read ({exc}); restore it or ingest into another folder") from exc
+        pl.check_stamp(found, stamp, str(directory))
         return
     draft = path.with_suffix(".new")
     with draft.open("w", encoding="utf-8") as file:

@@ -80,8 +80,8 @@ async def on_server(stamp: IndexStamp) -> AsyncIterator[WritableStore]:
 
 
 @pytest.fixture(params=KINDS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[WritableStore]:
-    async with opened(request.param, tmp_path) as store:
+async def store(request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[WritableStore]:
+    async with opened(request.param, folder) as store:
         yield store
 
 
