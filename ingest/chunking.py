@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from app.types import Chunk, DocumentMeta, Page
@@ -163,7 +164,9 @@ class _PageLayout:
     def _header(self, index: int) -> str:
         """A table's header on a line of its own, its end kept where it is long: the columns stand there."""
         table = self.tables[index]
-        lines = [" ".join(t.split()) for a, t in _lines(self.page.text, table.start, table.header_end) if not self._runs(a)]
+        lines = [
+            " ".join(t.split()) for a, t in _lines(self.page.text, table.start, table.header_end) if not self._runs(a)
+        ]
         while len(lines) > 1 and self.count(" | ".join(lines)) > _HEADER_TOKENS:
             lines.pop(0)
         header = " | ".join(filter(None, lines))
@@ -231,7 +234,9 @@ class _PageLayout:
             for part, (a, b) in enumerate(self._fitting(start, row.end)):
                 opens = number == 0 and part == 0
                 at = number if part == 0 else number + 1
-                yield _Unit(a, b, self.count(self.page.text[a:b]), self._section_at(a), index, at, opens, not row.values)
+                yield _Unit(
+                    a, b, self.count(self.page.text[a:b]), self._section_at(a), index, at, opens, not row.values
+                )
 
     def _prose(self, start: int, end: int) -> Iterator[_Unit]:
         for a, b in self._between(start, end):
@@ -240,12 +245,14 @@ class _PageLayout:
                 section = self._section_at(first)
                 heading = last - first < 120 and self.page.text[last - 1] not in ".;,"
                 for number, (c, d) in enumerate(self._fitting(first, last)):
-                    yield _Unit(c, d, self.count(self.page.text[c:d]), section, -1, 0, number == 0, heading and number == 0)
+                    yield _Unit(
+                        c, d, self.count(self.page.text[c:d]), section, -1, 0, number == 0, heading and number == 0
+                    )
 
     def _between(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """The spans from start to end, cut where a section begins, without the running lines."""
         edges = sorted({start, end, *(c for c in self.cuts if start < c < end)})
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in pairwise(edges):
             for run_start, run_end in self.running:
                 if a <= run_start < b:
                     yield a, run_start
@@ -322,7 +329,7 @@ def _splitter() -> Callable[[str], list[tuple[int, int]]]:
 
 @lru_cache(maxsize=256)
 def _document_line(meta: DocumentMeta, section: str | None) -> str:
-    """ "Acme Corp (ACM) · 10-K · fiscal year 2022 (FY2022) · period ended December 31, 2022 · Item 8 > Note 5. Debt" """
+    """Acme Corp (ACM) · 10-K · fiscal year 2022 (FY2022) · period ended December 31, 2022 · Item 8 > Note 5. Debt"""
     company = meta.company or meta.title
     parts = [f"{company} ({meta.ticker})" if meta.ticker else company, meta.form]
     if meta.fiscal_year and meta.form != "8-K":
@@ -339,7 +346,7 @@ def _document_line(meta: DocumentMeta, section: str | None) -> str:
 
 
 def _short(section: str) -> str:
-    """"Item 8. Financial Statements > Note 5. Debt" to "Item 8 > Note 5. Debt", at most fourteen words."""
+    """ "Item 8. Financial Statements > Note 5. Debt" to "Item 8 > Note 5. Debt", at most fourteen words."""
     parent, _, child = section.rpartition(" > ")
     item = re.match(r"(?:Part [IV]+, )?Item \d+[A-C]?(?:\.\d\d)?", parent)
     name = f"{item[0]} > {child}" if item else section

@@ -1,7 +1,7 @@
 """Words in content order to lines in reading order: one table row, one line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -9,7 +9,8 @@ from app.types import Word
 
 _CLOSING = re.compile(r"[)%\]]{1,2}")
 _NUMBER_END = re.compile(r".*\d")
-_LEADER = re.compile(r"(?:[.․·…_]\s?){4,}$")
+_DOTS = ".․·…_"
+_LEADER = re.compile(rf"[{_DOTS}]{{4,}}")
 _CELL = re.compile(r"[$€£¥()\d,.%—–\-*/:+]+|n/?[am]|NM|x", re.I)
 _CELL_WORDS = 5
 _PARAGRAPH_GAP = 0.5
@@ -29,12 +30,11 @@ class Token(NamedTuple):
 class _Line:
     """Runs of words that share a baseline."""
 
-    __slots__ = ("cells", "runs", "x0", "x1", "y0", "y1")
+    __slots__ = ("runs", "x0", "x1", "y0", "y1")
 
     def __init__(self, run: list[Token]) -> None:
         self.runs = [run]
         self.x0, self.y0, self.x1, self.y1 = _bounds(run)
-        self.cells = _cellish(run)
 
     def add(self, run: list[Token]) -> None:
         x0, y0, x1, y1 = _bounds(run)
@@ -42,7 +42,11 @@ class _Line:
         if y1 - y0 > 0.7 * (self.y1 - self.y0):
             self.y0, self.y1 = min(self.y0, y0), max(self.y1, y1)
         self.x0, self.x1 = min(self.x0, x0), max(self.x1, x1)
-        self.cells = self.cells or _cellish(run)
+
+    @property
+    def short(self) -> bool:
+        """No run is as long as a line of prose."""
+        return all(len(run) <= _CELL_WORDS for run in self.runs)
 
     def overlap(self, y0: float, y1: float) -> float:
         """Shared height, as a share of the lower of the two."""
@@ -111,7 +115,7 @@ def _home(lines: Sequence[_Line], run: list[Token], *, need_short: bool) -> _Lin
     best, most = None, 0.5
     for line in lines[:-121:-1]:
         overlap = line.overlap(y0, y1)
-        if overlap > most and line.free(x0, x1) and not (need_short and any(len(r) > _CELL_WORDS for r in line.runs)):
+        if overlap > most and line.free(x0, x1) and not (need_short and not line.short):
             best, most = line, overlap
     return best
 
@@ -120,8 +124,9 @@ def _in_order(lines: list[_Line]) -> list[_Line]:
     """Undo small upward jumps, as where a table's header is drawn cell by cell; jumps to a next column stay."""
     for index in range(1, len(lines)):
         at, line = index, lines[index]
-        while at and line.y1 <= lines[at - 1].y0 + 2 and lines[at - 1].y0 - line.y1 < 2 * (line.y1 - line.y0):
-            if max(len(r) for r in line.runs) > 8 and max(len(r) for r in lines[at - 1].runs) > 8:
+        reach = 6 if line.short else 2
+        while at and 0 <= lines[at - 1].y0 + 2 - line.y1 < reach * (line.y1 - line.y0):
+            if not (line.short or lines[at - 1].short):
                 break
             lines[at] = lines[at - 1]
             at -= 1
@@ -142,7 +147,11 @@ def _joined(line: _Line) -> list[Token]:
             if tokens and _belongs(tokens[-1], token):
                 last = tokens[-1]
                 tokens[-1] = Token(
-                    last.x0, min(last.y0, token.y0), max(last.x1, token.x1), max(last.y1, token.y1), last.text + token.text
+                    last.x0,
+                    min(last.y0, token.y0),
+                    max(last.x1, token.x1),
+                    max(last.y1, token.y1),
+                    last.text + token.text,
                 )
             else:
                 tokens.append(token)
@@ -158,15 +167,21 @@ def _belongs(last: Token, token: Token) -> bool:
 
 def _without_leaders(run: list[Token]) -> list[Token]:
     """A run without the dots that lead from a label to its value."""
-    if not any(token.text[-1] in ".․·…_" for token in run):
+    if not any(token.text[-1] in _DOTS or _LEADER.search(token.text) for token in run):
         return run
-    dots = sum(not token.text.strip(".․·…_") for token in run)
-    kept = [
-        token._replace(text=text) if (text := _LEADER.sub("", token.text)) != token.text else token
-        for token in run
-        if dots < 3 or token.text.strip(".․·…_")
-    ]
-    return [token for token in kept if token.text]
+    leads = sum(not token.text.strip(_DOTS) for token in run) >= 3
+    return [piece for token in run for piece in _pieces(token) if not leads or piece.text.strip(_DOTS)]
+
+
+def _pieces(token: Token) -> Iterator[Token]:
+    """A token's texts before and after a leader, each with its share of the box."""
+    width = (token.x1 - token.x0) / len(token.text)
+    position = 0
+    for text in _LEADER.split(token.text):
+        start = token.text.index(text, position)
+        position = start + len(text)
+        if text:
+            yield token._replace(text=text, x0=token.x0 + start * width, x1=token.x0 + position * width)
 
 
 def _bounds(run: Sequence[Token]) -> tuple[float, float, float, float]:

@@ -3,14 +3,13 @@
 import ctypes
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pdfwords
 import pikepdf
-import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.errors import DocumentError
@@ -22,9 +21,13 @@ RawWord: TypeAlias = tuple[float, float, float, float, str, int, int]
 
 MAX_WORDS_PER_PAGE = 100_000
 _HEADER_BYTES = 1024
+_FOOT = re.compile(r"(?:page\s+)?((?:[A-Z]{1,2}-)?\d{1,4}|[ivxl]{1,6})|.{1,100}\|\s*(?:page\s+)?(\d{1,4})", re.I)
+_open: Callable[[Path | io.BytesIO], Any] = pdfwords.open
 _TRAILING_HYPHENS = re.compile("[\ufffe\u00ad\x02]+$")
 _LOST_LIGATURE = re.compile("(?<=[A-Za-z])[\ufffe\x02](?=[a-z])|^[\ufffe\x02](?=[a-z]{3})")
-_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\ufff0-\uffff\ud800-\udfff]")
+_UNWANTED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\ufff0-\uffff\ud800-\udfff]"
+)
 _REPLACED = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
     | {"\uf0b7": "•", "\uf0a7": "▪", "\uf0be": "—", "\uf078": "☒", "\uf0fe": "☒", "\uf06f": "☐", "\uf0a8": "☐"}
@@ -69,12 +72,20 @@ def read_pdf(path: Path, *, max_pages: int = 2000) -> PdfText:
     """
     _check_header(path)
     try:
-        return _read(path, max_pages, repaired=False)
-    except (pypdfium2.PdfiumError, RuntimeError):
-        source, damaged = _rewrite(path)
+        return _read(path, path.name, max_pages, strict=True)
+    except RuntimeError:  # what both pdfwords and PDFium raise
+        pass
     try:
-        return _read(source, max_pages, repaired=damaged)
-    except (pypdfium2.PdfiumError, RuntimeError) as error:
+        source, damaged = _rewrite(path)
+        return _read(source, path.name, max_pages, repaired=damaged)
+    except DocumentError as error:
+        if error.reason != "damaged":
+            raise
+        try:
+            return _read(path, path.name, max_pages, repaired=True)
+        except RuntimeError:
+            raise error from None
+    except RuntimeError as error:
         raise DocumentError(f"{path.name} is damaged and could not be repaired: {error}", "damaged") from error
 
 
@@ -108,16 +119,27 @@ def _rewrite(path: Path) -> tuple[io.BytesIO, bool]:
     return out, damaged
 
 
-def _read(source: Path | io.BytesIO, max_pages: int, *, repaired: bool) -> PdfText:
-    name = source.name if isinstance(source, Path) else "the file"
-    with pdfwords.open(source) as document:
+def _read(
+    source: Path | io.BytesIO, name: str, max_pages: int, *, repaired: bool = False, strict: bool = False
+) -> PdfText:
+    """Raises RuntimeError where the file, a single page (if strict) or all pages cannot be read."""
+    with _open(source) as document:
         count = len(document)
         if not count:
             raise DocumentError(f"{name} has no pages", "no_pages")
         if count > max_pages:
             raise DocumentError(f"{name} has {count} pages, more than the limit of {max_pages}; split it", "too_large")
-        pages = tuple(_page(document, index) for index in range(count))
-        return PdfText(pages, repaired, _outline(document, count), _info(document))
+        pages: list[Page] = []
+        errors: list[RuntimeError] = []
+        for index in range(count):
+            try:
+                pages.append(_page(document, index))
+            except RuntimeError as error:
+                errors.append(error)
+                pages.append(Page(index + 1, ""))
+        if errors and (strict or len(errors) == count):
+            raise errors[0]
+        return PdfText(tuple(pages), repaired, _outline(document, count), _info(document))
 
 
 def _page(document: Any, index: int) -> Page:
@@ -125,12 +147,14 @@ def _page(document: Any, index: int) -> Page:
     try:
         raw: Sequence[RawWord] = page.get_text("words", rotated=True)
         width, height = page.rect[2], page.rect[3]
-    except ValueError:
-        raw, width, height = _words_by_character(document._pdf[index])
+    except (RuntimeError, ValueError):
+        raw, width, height = words_by_character(document._pdf[index])
     if len(raw) > MAX_WORDS_PER_PAGE:
         raise DocumentError(f"page {index + 1} has {len(raw)} words, more than {MAX_WORDS_PER_PAGE}", "too_large")
     text, words = lay_out(_fragments(raw), width)
-    return Page(index + 1, text, words, round(width, 2), round(height, 2), _label(document, index))
+    label = _declared_label(document, index) or _printed_label(text)
+    label = label if label != str(index + 1) else None
+    return Page(index + 1, text, words, round(width, 2), round(height, 2), label)
 
 
 def _fragments(raw: Sequence[RawWord]) -> list[list[Token]]:
@@ -168,7 +192,7 @@ def _restore_ligatures(word: str) -> str:
     return marked.replace("\0", "fi")
 
 
-def _words_by_character(page: Any) -> tuple[list[RawWord], float, float]:
+def words_by_character(page: Any) -> tuple[list[RawWord], float, float]:
     """Words from PDFium's own characters and boxes: slower and plainer than pdfwords, for pages it refuses."""
     text_page = page.get_textpage()
     width, height = page.get_size()
@@ -184,7 +208,11 @@ def _words_by_character(page: Any) -> tuple[list[RawWord], float, float]:
             line, letters = line + (character == "\n"), ""
             continue
         where = place(text_page.get_charbox(index))
-        box = (min(box[0], where[0]), min(box[1], where[1]), max(box[2], where[2]), max(box[3], where[3])) if letters else where
+        box = (
+            (min(box[0], where[0]), min(box[1], where[1]), max(box[2], where[2]), max(box[3], where[3]))
+            if letters
+            else where
+        )
         letters += character
     return words, width, height
 
@@ -209,16 +237,21 @@ class _Placing:
         return x0, y0, x1, y1
 
 
-def _label(document: Any, index: int) -> str | None:
-    """The page number the PDF itself declares, where it says another than the position."""
+def _declared_label(document: Any, index: int) -> str | None:
+    """The page number that the PDF's own numbering declares."""
     raw = document._pdf.raw
     size = pdfium.FPDF_GetPageLabel(raw, index, None, 0)
     if not 2 < size <= 128:
         return None
     buffer = ctypes.create_string_buffer(size)
     pdfium.FPDF_GetPageLabel(raw, index, buffer, size)
-    label = clean(buffer.raw.decode("utf-16-le", "ignore"))
-    return label if label and label != str(index + 1) else None
+    return clean(buffer.raw.decode("utf-16-le", "ignore")) or None
+
+
+def _printed_label(text: str) -> str | None:
+    """The page number at the foot of a page: "F-35", "Acme Corp | Form 10-K | 35"."""
+    match = _FOOT.fullmatch(text.rstrip().rpartition("\n")[2])
+    return match[1] or match[2] if match else None
 
 
 def _outline(document: Any, pages: int) -> tuple[OutlineEntry, ...]:
@@ -270,10 +303,4 @@ def _plausible(token: str) -> bool:
     letters = [c for c in token if c.isalpha()]
     if len(letters) < 5 or not token.isascii():
         return True
-    return token.isupper() and len(letters) < 7 or any(c in _VOWELS for c in token.lower())
-
-
-def iter_words(page: Page) -> Iterator[tuple[str, float, float]]:
-    """Text, left and right edge of each word of a page."""
-    for word in page.words:
-        yield page.text[word.start : word.end], word.box[0], word.box[2]
+    return (token.isupper() and len(letters) < 7) or any(c in _VOWELS for c in token.lower())

@@ -33,7 +33,8 @@ class _Line:
 
 
 _ITEM = re.compile(
-    r"(?:part\s+(?P<part>i{1,3}|iv)\b[\s,.:—–-]*)?item\s*(?P<number>\d{1,2}\s?[a-c]?(?:\.\d\d)?)\b[\s.:)—–-]*(?P<title>.*)", re.I
+    r"(?:part\s+(?P<part>i{1,3}|iv)\b[\s,.:—–-]*)?item\s*(?P<number>\d{1,2}\s?[a-c]?(?:\.\d\d)?)\b[\s.:)—–-]*(?P<title>.*)",
+    re.I,
 )
 _PART = re.compile(r"part\s+(i{1,3}|iv)\b[\s.,:—–-]*(?:$|(?:other|financial)\s+information.*)", re.I)
 _NOTE = re.compile(r"note\s*(?P<number>\d{1,2})\s*(?:[.:)—–-]|(?=\s[A-Z]))[\s.:)—–-]*(?P<title>[A-Z(].*)", re.I)
@@ -59,7 +60,8 @@ _KNOWN = (
     "Management’s Discussion and Analysis of Financial Condition and Results of Operations", "Controls and Procedures",
     "Financial Statements and Supplementary Data", "Financial Statements", "Other Information", "Exhibits",
     "Directors, Executive Officers and Corporate Governance", "Executive Compensation", "Form 10-K Summary",
-    "Principal Accountant Fees and Services", "Exhibits, Financial Statement Schedules", "Defaults Upon Senior Securities",
+    "Principal Accountant Fees and Services", "Exhibits, Financial Statement Schedules",
+    "Defaults Upon Senior Securities",
 )  # fmt: skip
 _KNOWN_BY_KEY = {re.sub(r"\W", "", title).casefold(): title for title in _KNOWN}
 _SMALL = frozenset("a an and as at by for from in of on or the to with".split())
@@ -108,7 +110,7 @@ def _items(lines: Sequence[_Line]) -> list[Section]:
             part = alone[1].upper()
             continue
         match = _ITEM.fullmatch(line.text)
-        if match is None or not (line.opens or line.text.isupper() or not line.text[:4].islower() and match["title"]):
+        if match is None or not (line.opens or _is_capitals(line.text)):
             continue
         title = _title(match["title"], line)
         if title is None:
@@ -145,7 +147,11 @@ def _title(raw: str, line: _Line) -> str | None:
     elif line.below and _runs_on(raw, line.below):
         raw = f"{raw.removesuffix('-') if raw[-2:-1].isalpha() and raw.endswith('-') else raw + ' '}{line.below}"
     first = raw.lstrip("“\"'")[:1]
-    if raw and (not (first.isupper() or first == "[") or raw[0] in "“\"" or re.search(r"[,;:]$|[a-z]\.\s+[A-Z]|”|\bof (?:this|our|the) ", raw)):
+    if raw and (
+        not (first.isupper() or first == "[")
+        or raw[0] in '“"'
+        or re.search(r"[,;:]$|[a-z]\.\s+[A-Z]|”|\bof (?:this|our|the) ", raw)
+    ):
         return None
     return headline(raw)
 
@@ -175,7 +181,11 @@ def headline(text: str) -> str:
 
 
 def _capitalised(word: str) -> str:
-    return re.sub(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", lambda m: m[0].capitalize(), word) if len(word.strip("(),.")) > 1 else word
+    return (
+        re.sub(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", lambda m: m[0].capitalize(), word)
+        if len(word.strip("(),.")) > 1
+        else word
+    )
 
 
 def _outline_items(pages: Sequence[Page], outline: Sequence[OutlineEntry]) -> list[Section]:
@@ -190,7 +200,9 @@ def _outline_items(pages: Sequence[Page], outline: Sequence[OutlineEntry]) -> li
         return []
     repeated = len({number for _, number, _, _ in found}) < len(found)
     return [
-        Section(_item_name(p if repeated else None, number, title), e.page, _find(pages[e.page - 1].text, f"Item {number}"))
+        Section(
+            _item_name(p if repeated else None, number, title), e.page, _find(pages[e.page - 1].text, f"Item {number}")
+        )
         for p, number, title, e in found
     ]
 
@@ -219,7 +231,7 @@ def _parts_of_statements(pages: Sequence[Page], lines: Sequence[_Line], items: S
             title, began = headline(_AFTER_TITLE.sub("", line.text)), True
         elif match := _note(line, began=began):
             number, text = int(match["number"]), _title(match["title"], line)
-            if text and (number == note + 1 or _NOTE.match(line.text) and note < number <= note + 3):
+            if text and (number == note + 1 or (_NOTE.match(line.text) and note < number <= note + 3)):
                 note, title = number, f"Note {number}. {text}"
         if title and not (found and found[-1].title.endswith(title)):
             found.append(Section(f"{parent} > {title}", line.page, line.start))
@@ -233,7 +245,7 @@ def _is_statement(line: _Line) -> bool:
     """A statement's title: at the top of its page, or further down if it says that it is consolidated or condensed."""
     if not _STATEMENT.fullmatch(re.sub(r"\s", "", line.text)):
         return False
-    return line.start < 350 or line.opens and re.search(r"consolidated|condensed", line.text, re.I) is not None
+    return line.start < 350 or (line.opens and re.search(r"consolidated|condensed", line.text, re.I) is not None)
 
 
 def _note(line: _Line, *, began: bool) -> re.Match[str] | None:
@@ -254,7 +266,9 @@ def _parent(items: Sequence[Section], current: int) -> str | None:
     if current < 0:
         return None if items else "Financial Statements"
     title = items[current].title
-    if re.match(r"Item 8\b|(?:Part I, )?Item 1\. (?:condensed |consolidated |unaudited |interim )*financial", title, re.I):
+    if re.match(
+        r"Item 8\b|(?:Part I, )?Item 1\. (?:condensed |consolidated |unaudited |interim )*financial", title, re.I
+    ):
         return title
     if re.match(r"Item (?:1[5-9])\b|Item 9\.01", title):
         return "Financial Statements"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import NamedTuple
 
 from app.types import Page
@@ -11,12 +12,13 @@ _NUMBER = re.compile(
     r"[$€£¥]?[(\[]?[$€£¥+\-–−]?\d[\d,]*(?:\.\d+)?[)\]]?[%x]?[)\]]?(?:\([a-z0-9]{1,2}\))?\*?"
     r"|[$€£¥]?\(?\.\d+\)?%?|[—–-]+%?|\(?N/?M\)?|[Nn]/?[Aa]|\*"
 )
-_YEAR = re.compile(r"(?:19|20)\d\d(?:\(\w\))?")
+_YEAR = re.compile(r"(?:19|20)\d\d(?:\(\w\)|\*)?")
 _FOOTNOTE = re.compile(r"\(?[a-z0-9]{1,2}\)(?:\([a-z0-9]\))*")
-_UNIT_WORDS = frozenset({"years", "year", "months", "days", "bps", "pts", "million", "billion", "pp"})
+_UNIT_WORDS = frozenset({"%", "%)", "years", "year", "months", "days", "bps", "pts", "million", "billion", "pp"})
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _PERIOD = re.compile(
-    rf"(?:{_MONTHS})\.?\s+\d|\b(?:19|20)\d\d\b|\b(?:months?|weeks?|quarters?|years?|fiscal)\b.*\bended\b|^Q[1-4]\b", re.I
+    rf"(?:{_MONTHS})\.?\s+\d|\b(?:19|20)\d\d\b|\b(?:months?|weeks?|quarters?|years?|fiscal)\b.*\bended\b|^Q[1-4]\b",
+    re.I,
 )
 _UNIT = re.compile(
     r"\(?[^().;:\n]*?\b((?:(?:u\.?s\.? )?(?:dollars?|amounts?|shares|tabular \w+|\$)[\w $]*? )?(?:in )?"
@@ -87,7 +89,9 @@ class Line:
 
     @property
     def is_years(self) -> bool:
-        return bool(self.values) and all(_YEAR.fullmatch(v.text) for v in self.values) and _heads(self.label)
+        if not self.values or not all(_YEAR.fullmatch(v.text) for v in self.values):
+            return False
+        return len({v.text[:4] for v in self.values}) > 1 or _heads(self.label)
 
     @property
     def is_data(self) -> bool:
@@ -160,7 +164,7 @@ def _figures(words: Sequence[Cell], height: float) -> list[Cell]:
             first -= 1
         if first and words[first].x0 - words[first - 1].x1 < wide and words[first].text not in ("$", "€", "£", "¥"):
             break
-        text = " ".join(w.text for w in words[first : index + 1])
+        text = " ".join(w.text for w in words[first : index + 1]).replace(" %", "%")
         figures.append(Cell(words[first].start, word.end, words[index].x0, word.x1, text))
         index = first - 1
     figures.reverse()
@@ -180,7 +184,9 @@ def _marks_footnote(words: Sequence[Cell], index: int) -> bool:
 def _heads(label: Sequence[Cell]) -> bool:
     """Whether the words left of a row of years are a header's: nothing, a unit or the start of a date."""
     text = " ".join(w.text for w in label)
-    return not text or len(label) <= 8 and bool(_UNIT.match(text) or _PERIOD.search(text) or text.endswith((",", ")")))
+    return not text or (
+        len(label) <= 8 and bool(_UNIT.match(text) or _PERIOD.search(text) or text.endswith((",", ")")))
+    )
 
 
 def _last_row(lines: Sequence[Line], first: int) -> int:
@@ -201,8 +207,8 @@ def _is_label(line: Line, body: Sequence[Line]) -> bool:
     """Whether a line without figures may stand between rows: a heading or the start of a long label."""
     if line.values:
         return True
-    left = min(v.x0 for row in body for v in row.values) if body else 0.0
-    return line.words[-1].x1 < left + 4 or len(line.words) <= 5 and not _header_like(line, left)
+    left = median(row.values[0].x0 for row in body if row.is_data)
+    return line.words[-1].x1 < left + 4 or (len(line.words) <= 5 and not _header_like(line, left))
 
 
 def _header_like(line: Line, left: float) -> bool:
@@ -221,7 +227,9 @@ class Column(NamedTuple):
 
 def _columns(body: Sequence[Line]) -> list[Column]:
     """Columns by the right edges of their digits; centred figures are joined where they overlap."""
-    figures = sorted((_edge(v), v.x0, v.x1) for line in body for v in line.values if line.is_data)
+    data = [line for line in body if line.is_data]
+    stray = _stray(data)
+    figures = sorted((_edge(v), v.x0, v.x1) for line in data for v in line.values if v is not stray)
     groups: list[list[tuple[float, float, float]]] = []
     for figure in figures:
         if groups and figure[0] - groups[-1][-1][0] <= 5.0:
@@ -236,6 +244,14 @@ def _columns(body: Sequence[Line]) -> list[Column]:
             column = Column(min(last.x0, column.x0), max(last.x1, column.x1), max(last.edge, column.edge))
         columns.append(column)
     return columns
+
+
+def _stray(data: Sequence[Line]) -> Cell | None:
+    """A figure that ends a label on a line of its own ("... of $76, and / $32 (2,186) 264"), left of all columns."""
+    left = min(data, key=lambda line: line.values[0].x1)
+    others = min((v.x0 for line in data for v in line.values if v is not left.values[0]), default=0.0)
+    alone = left.values[0].start == left.words[0].start and left.values[0].x1 < others - 2 * left.height
+    return left.values[0] if alone and len(data) > 2 else None
 
 
 def _edge(value: Cell) -> float:
@@ -266,14 +282,32 @@ def _header(lines: Sequence[Line], row: int, free: int, columns: Sequence[Column
         top -= 1
     while top < row and not (lines[top].is_years or _is_header(lines[top], left)):
         top += 1
-    caption = top
-    while caption > free and top - caption < 4 and _close(lines[caption - 1], lines[caption]):
-        line = lines[caption - 1]
-        text = " ".join(w.text for w in line.words)
-        if line.is_data or text.endswith((".", ";")) or text[:1].islower() or len(line.words) > 14 and not unit(text):
-            break
-        caption -= 1
-    return caption, top
+    return _caption(lines, top, free), top
+
+
+def _caption(lines: Sequence[Line], top: int, free: int) -> int:
+    """Index of the first line of up to three short paragraphs above a table: titles, the unit, "... as follows:"."""
+    for _ in range(3):
+        start = top
+        while start > free and lines[start - 1].end + 1 == lines[start].start:
+            start -= 1
+        if start == top:
+            if start == free or not _close(lines[start - 1], lines[start]):
+                return top
+            start -= 1
+            while start > free and lines[start - 1].end + 1 == lines[start].start:
+                start -= 1
+        if not _is_caption(lines[start:top]):
+            return top
+        top = start
+    return top
+
+
+def _is_caption(paragraph: Sequence[Line]) -> bool:
+    text = " ".join(w.text for line in paragraph for w in line.words)
+    if any(_figure_cells(line) for line in paragraph) or len(paragraph) > 4 or text[:1].islower():
+        return False
+    return len(text.split()) <= 45 if text.endswith(":") else len(text.split()) <= 30 and not text.endswith((".", ";"))
 
 
 def _close(above: Line, below: Line) -> bool:
@@ -285,9 +319,13 @@ def _is_header(line: Line, left: float) -> bool:
     cells = spaced(line)
     over = [c for c in cells if c.x1 > left - 12]
     text = " ".join(c.text for c in cells)
-    if not over or text.endswith((".", ":")):
+    if not over or _figure_cells(line) > 1 or text.endswith((".", ":")):
         return False
     return not any(c.x0 < left - 60 and c.text.count(" ") > 3 for c in over)
+
+
+def _figure_cells(line: Line) -> int:
+    return sum(bool(_NUMBER.fullmatch(c.text)) and not _YEAR.fullmatch(c.text) for c in spaced(line))
 
 
 def _is_heading(lines: Sequence[Line], top: int, row: int, left: float) -> bool:
@@ -332,7 +370,8 @@ def _rows(page: Page, body: Sequence[Line], columns: Sequence[Column]) -> Iterab
         if not line.values:
             pending.append(line)
             continue
-        label = " ".join(w.text for w in line.label)
+        figures = [v for v in line.values if v.x1 > columns[0].x0]
+        label = " ".join(w.text for w in line.words if not figures or w.start < figures[0].start)
         begins = _label_start(pending, label)
         for heading in pending[:begins]:
             yield Row(heading.start, heading.end, page.text[heading.start : heading.end], ())
@@ -340,7 +379,7 @@ def _rows(page: Page, body: Sequence[Line], columns: Sequence[Column]) -> Iterab
         start = wrapped[0].start if wrapped else line.start
         label = " ".join([*(page.text[w.start : w.end] for w in wrapped), label]).strip()
         values = [""] * len(columns)
-        for value in line.values:
+        for value in figures:
             at = _nearest(columns, _edge(value))
             values[at] = f"{values[at]} {value.text}".strip()
         yield Row(start, line.end, label, tuple(values))
@@ -352,7 +391,9 @@ def _label_start(pending: Sequence[Line], label: str) -> int:
     index = len(pending)
     while index:
         text = pending[index - 1].words[-1].text
-        continues = not label or label[0].islower() or text.endswith((",", "—")) or text in ("and", "of", "for", "the", "to")
+        continues = (
+            not label or label[0].islower() or text.endswith((",", "—")) or text in ("and", "of", "for", "the", "to")
+        )
         if not continues or text.endswith(":"):
             break
         index -= 1
@@ -383,7 +424,10 @@ def _over(line: Line, columns: Sequence[Column]) -> list[Cell]:
     left = columns[0].x0 - 12
     if line.is_years:
         return list(line.values)
-    return [c for c in spaced(line) if c.x1 > left and not unit(c.text) and not _TITLE.search(c.text)]
+    cells = spaced(line)
+    if len(cells) == len(columns) > 1 and cells[-1].x1 > columns[-1].x0 - 60 and cells[0].x1 > left - 48:
+        return cells
+    return [c for c in cells if c.x1 > left and not unit(c.text) and not _TITLE.search(c.text)]
 
 
 def _covering(cells: Sequence[Cell], columns: Sequence[Column], index: int, column: Column) -> Cell | None:
@@ -413,7 +457,8 @@ def _touches(cell: Cell, column: Column) -> bool:
 def _spans_all(cell: Cell, columns: Sequence[Column]) -> bool:
     """Whether a cell is centred over all columns together."""
     width = columns[-1].x1 - columns[0].x0
-    return abs(cell.x0 + cell.x1 - columns[0].x0 - columns[-1].x1) / 2 < 0.15 * width
+    off = abs(cell.x0 + cell.x1 - columns[0].x0 - columns[-1].x1) / 2
+    return off < (0.3 if _PERIOD.search(cell.text) else 0.15) * width
 
 
 def _spanning(cells: Sequence[Cell], columns: Sequence[Column], middle: float) -> Cell | None:
