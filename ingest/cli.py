@@ -1,0 +1,143 @@
+"""The batch command line: its arguments, its exit statuses. What is slow to import is imported when it is needed."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.commands import OpenIndex
+
+OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+
+_COMMANDS = ("ingest", "list", "delete", "verify")
+_INGEST_EXAMPLES = """examples:
+  sextant-ingest filings/                          every PDF below a folder
+  sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
+  sextant-ingest https://example.com/a.pdf s3://bucket/filings/
+  sextant-ingest --tenant acme --acl board,audit confidential/
+  sextant-ingest --dry-run --json filings/ | jq .  what would happen, for programs
+
+exit status: 0 all fine, 1 some files failed, 2 wrong usage or nothing found, 3 index locked or unavailable,
+130 interrupted. What is written stays whole whenever it stops; the same command again does the rest.
+"""
+_DELETE_EXAMPLES = """examples:
+  sextant-ingest delete acme-2023-10k-0a1b2c3d4e
+  sextant-ingest delete --source filings/acme-2023-10k.pdf
+"""
+
+
+def run(arguments: Sequence[str], open_index: "OpenIndex | None" = None) -> int:
+    """Returns the exit status; `open_index` stands in for the store and models that the settings name."""
+    options = parse_arguments(arguments)
+    from ingest import commands
+
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+    try:
+        return asyncio.run(commands.execute(options, open_index or commands.open_index))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except asyncio.CancelledError:
+        return TERMINATED
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Paths without a command are to be ingested. Exits with status 2 and a message on wrong usage."""
+    arguments = list(arguments)
+    if not arguments:
+        arguments = ["--help"]
+    if arguments[0] not in (*_COMMANDS, "-h", "--help"):
+        arguments.insert(0, "ingest")
+    options = _parser().parse_args(arguments)
+    if options.command == "delete" and not any(options.ids) and not options.source:
+        _parser().error("delete needs the ids of documents, or --source")
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="sextant-ingest",
+        description="Put filings into the index. Paths without a command are ingested; `ingest --help` says more.",
+        epilog=_INGEST_EXAMPLES,
+        formatter_class=raw,
+    )
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--collection", metavar="C", help="collection to work on (default: COLLECTION, or filings)")
+    common.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{ingest,list,delete,verify}")
+    _ingest(commands.add_parser("ingest", parents=[common], epilog=_INGEST_EXAMPLES, formatter_class=raw, help="add"))
+    listing = commands.add_parser("list", parents=[common], help="the documents in the index")
+    listing.add_argument("--tenant", metavar="T", help="only this tenant's")
+    delete = commands.add_parser(
+        "delete",
+        parents=[common],
+        epilog=_DELETE_EXAMPLES,
+        formatter_class=raw,
+        help="remove documents and all of theirs",
+    )
+    delete.add_argument("ids", nargs="*", metavar="ID", help="as `list` shows them")
+    delete.add_argument("--source", metavar="URI", help="the file or URL that was ingested")
+    delete.add_argument("--tenant", metavar="T", default="default", help="whose --source is meant (default: default)")
+    commands.add_parser("verify", parents=[common], help="check that the index is whole; exit status 1 if not")
+    return parser
+
+
+def _ingest(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ingest PDF files from folders, globs and URLs."
+    parser.add_argument("paths", nargs="+", metavar="PATH|URL", help="folder, file, glob, or URL that fsspec knows")
+    parser.add_argument("--tenant", metavar="T", type=_name, default="default", help="owner (default: default)")
+    parser.add_argument(
+        "--acl", metavar="A,B", type=_names, help="groups who may read (default: as before, public if new)"
+    )
+    parser.add_argument(
+        "--workers", metavar="N", type=_positive, default=_cores(), help="parsing processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout-s", metavar="S", type=_seconds, help="to parse one file in (default: 60, and 3 more for every MiB)"
+    )
+    parser.add_argument(
+        "--max-bytes", metavar="N", type=_positive, default=512 << 20, help="largest file (default: 512 MiB)"
+    )
+    parser.add_argument(
+        "--max-pages", metavar="N", type=_positive, default=5000, help="longest file (default: %(default)s)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="parse and report, write nothing")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    parser.add_argument("--metrics-file", metavar="PATH", help="write counters for Prometheus' textfile collector")
+
+
+def _cores() -> int:
+    """All but one, for the model."""
+    return min(8, max(1, len(os.sched_getaffinity(0)) - 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is below 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
+
+
+def _name(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError("a name is needed")
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
+    if not names or not text.isprintable():
+        raise argparse.ArgumentTypeError("at least one group is needed")
+    return names

@@ -1,0 +1,194 @@
+"""What the command line does once its arguments are understood."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.adapters.bm25 import Bm25Encoder
+from app.errors import SextantError, StoreUnavailable
+from app.opening import index_stamp, open_embedder, open_store
+from app.settings import Settings
+from app.types import Document
+from ingest.chunking import Chunker
+from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
+from ingest.indexing import Index
+from ingest.pipeline import Batch, Options
+from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
+from ingest.sources import Source, find_sources
+from ingest.verification import problems
+
+OpenIndex: TypeAlias = Callable[[Settings, bool], AbstractAsyncContextManager[Index]]
+"""Called with the settings and whether to create what is missing."""
+
+_SHARED_FOR = timedelta(hours=1)
+"""Age after which an unfinished record in a shared store is taken for a dead process's."""
+
+
+@asynccontextmanager
+async def open_index(settings: Settings, create: bool) -> AsyncIterator[Index]:
+    """The store and the models that the settings name. Raises Unavailable (StoreLocked, ...) and IndexMismatch."""
+    embedder = await open_embedder(settings)
+    try:
+        stamp = index_stamp(settings, embedder, Chunker().name)
+        async with open_store(settings, stamp, create=create) as store:
+            yield Index(store, embedder, {"bm25": Bm25Encoder()})
+    finally:
+        embedder.close()
+
+
+async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
+    """Returns the exit status. A request to terminate ends it as an interrupt would."""
+    report: Report = JsonReport() if options.json else TextReport(progress=not getattr(options, "no_progress", True))
+    current = asyncio.current_task()
+    if current is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
+    try:
+        settings = Settings(**{"collection": options.collection} if options.collection else {})
+    except ValidationError as error:
+        report.error("; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()))
+        return USAGE
+    command = {"ingest": _ingest, "list": _list, "delete": _delete, "verify": _verify}[options.command]
+    try:
+        return await command(options, settings, open_index, report)
+    except (SextantError, OSError) as error:
+        report.error(f"{error}")
+        return UNAVAILABLE
+
+
+async def _ingest(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    sources = await asyncio.to_thread(lambda: list(find_sources(options.paths)))
+    if not any(source.problem is None for source in sources):
+        for source in sources:
+            report.error(f"{source.shown}: {source.problem}")
+        report.error("no PDF file found" if not sources else "nothing to ingest")
+        return USAGE
+    limits = Options(
+        tenant=options.tenant,
+        acl=options.acl,
+        workers=min(options.workers, len(sources)),
+        timeout_s=options.timeout_s,
+        max_bytes=options.max_bytes,
+        max_pages=options.max_pages,
+        abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
+    )
+    if options.dry_run:
+        batch = Batch(None, Chunker(), limits, report.outcome)
+        await _run(batch, sources, await _records(settings, open_index), "nothing is written", report)
+    else:
+        async with open_index(settings, True) as index:
+            batch = Batch(index, Chunker(), limits, report.outcome)
+            await _run(batch, sources, await index.store.documents(), place(settings), report)
+    if options.metrics_file:
+        write_metrics(Path(options.metrics_file), report.outcomes, batch.tally)
+    return SOME_FAILED if report.outcomes.failures() else OK
+
+
+async def _run(
+    batch: Batch, sources: Sequence[Source], records: Sequence[Document], where: str, report: Report
+) -> None:
+    report.begin(where, len(sources), batch.tally)
+    try:
+        await batch.run(sources, records)
+        for document in batch.removed:
+            report.removed(document)
+    finally:
+        report.end(batch.tally)
+        if unfinished := len(sources) - len(report.outcomes.every):
+            report.error(
+                f"stopped before {unfinished} of {len(sources)} files were done; the same command does the rest"
+            )
+
+
+async def _records(settings: Settings, open_index: OpenIndex) -> Sequence[Document]:
+    """Those of the index, if there is one."""
+    try:
+        async with open_index(settings, False) as index:
+            return await index.store.documents()
+    except StoreUnavailable:
+        if settings.qdrant_url:
+            raise
+        return ()
+
+
+def place(settings: Settings) -> str:
+    """Where the index lives."""
+    if settings.qdrant_url:
+        return f"collection {settings.collection} at {settings.qdrant_url}"
+    return str(settings.index_dir.absolute())
+
+
+async def _list(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    async with open_index(settings, False) as index:
+        documents = [d for d in await index.store.documents() if options.tenant in (None, d.meta.tenant)]
+    if options.json:
+        for document in documents:
+            meta = document.meta
+            known = {"company": meta.company, "form": meta.form, "fiscal_year": meta.fiscal_year, "title": meta.title}
+            where = {"source": meta.source, "tenant": meta.tenant, "acl": list(meta.acl), "sha256": document.sha256}
+            size = {"pages": document.pages, "chunks": document.chunks, "state": document.state}
+            write_json("document", {"document_id": document.id, **known, **where, **size})
+        return OK
+    table = Table("document", "title", "pages", "chunks", "tenant", "source", box=None)
+    for document in documents:
+        meta, state = document.meta, "" if document.state == "ready" else " (unfinished)"
+        row = (document.id + state, meta.title, str(document.pages), str(document.chunks), meta.tenant, meta.source)
+        table.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(Text(f"{len(documents)} documents in {place(settings)}"))
+    return OK
+
+
+async def _delete(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    sources = {source.uri for source in find_sources([options.source])} | {options.source} if options.source else set()
+    async with open_index(settings, False) as index:
+        documents = {document.id: document for document in await index.store.documents()}
+        found = [d.id for d in documents.values() if d.meta.source in sources and d.meta.tenant == options.tenant]
+        wanted = dict.fromkeys([*options.ids, *found])
+        unknown = [each for each in wanted if each not in documents]
+        for each in wanted:
+            if each in documents:
+                chunks, pages = await index.store.delete_document(each)
+                _deleted(options.json, each, chunks, pages)
+    for each in unknown:
+        report.error(f"no document {each!r} in {place(settings)}; `list` shows what there is")
+    if options.source and not found:
+        report.error(f"no document of tenant {options.tenant!r} came from {options.source}")
+    return SOME_FAILED if unknown or (options.source and not found) else OK
+
+
+def _deleted(as_json: bool, document_id: str, chunks: int, pages: int) -> None:
+    if as_json:
+        write_json("deleted", {"document_id": document_id, "chunks": chunks, "pages": pages})
+    else:
+        Console(highlight=False, soft_wrap=True).print(
+            Text(f"deleted {document_id}: {chunks} chunks, {pages} pages and its record")
+        )
+
+
+async def _verify(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    async with open_index(settings, False) as index:
+        documents = await index.store.documents()
+        found = [problem async for problem in problems(index.store)]
+    for name, problem in found:
+        if options.json:
+            write_json("problem", {"document_id": name, "detail": problem})
+        else:
+            report.error(f"{name}: {problem}")
+    result = {"documents": len(documents), "chunks": sum(d.chunks for d in documents), "problems": len(found)}
+    if options.json:
+        write_json("verified", result)
+    else:
+        figures = ", ".join(f"{value} {name}" for name, value in result.items())
+        Console(highlight=False, soft_wrap=True).print(Text(f"{figures} in {place(settings)}"))
+    return SOME_FAILED if found else OK

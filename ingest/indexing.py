@@ -1,0 +1,164 @@
+"""Parsed filings into the store: embedded in windows across filings, each filing's record last."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from app.ports import Embedder, SparseEncoder, WritableStore
+from app.types import Chunk, ChunkVectors, Document, LegName, SparseVector
+from ingest.parsing import Parsed
+from ingest.sources import Source
+
+_WINDOW = 256
+"""Chunks embedded and written at once at most: sorted by length, so that the model pads little."""
+_ENOUGH = 64
+"""Chunks for which the model need not wait for more."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How far a batch is; read by whoever shows progress."""
+
+    pages: int = 0
+    """Parsed."""
+    chunks: int = 0
+    """Written."""
+    seconds: dict[str, float] = field(default_factory=lambda: {"parse": 0.0, "embed": 0.0, "write": 0.0})
+    """Busy time by stage: parsing summed over its processes."""
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - began
+
+
+@dataclass(slots=True)
+class Filing:
+    """A parsed filing on its way into the store."""
+
+    source: Source
+    parsed: Parsed
+    replaces: bool
+    """The index holds it already: an older version, or the same bytes for other groups."""
+    unwritten: int
+    """Chunks not yet in the store."""
+
+
+Filings: TypeAlias = "asyncio.Queue[Filing | None]"
+"""None is the end."""
+_Piece: TypeAlias = tuple[Filing, Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Chunks of one or several filings, and their vectors."""
+
+    pieces: list[_Piece]
+    vectors: list[ChunkVectors]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What filings are written into, and the models that make its vectors."""
+
+    store: WritableStore
+    embedder: Embedder
+    sparse: Mapping[LegName, SparseEncoder]
+
+
+class Indexer:
+    """Three stages joined by short queues, so that the model is busy while pages are stored and vectors written."""
+
+    def __init__(
+        self,
+        index: Index,
+        tally: Tally,
+        *,
+        taken_in: Callable[[Filing], None],
+        finished: Callable[[Filing, Document], Awaitable[None]],
+    ) -> None:
+        self._store = index.store
+        self._embedder = index.embedder
+        self._sparse = index.sparse
+        self._tally = tally
+        self._taken_in = taken_in
+        self._finished = finished
+
+    async def run(self, filings: Filings) -> None:
+        """Until the end of `filings`; `finished` is called for each, when its record is in the store."""
+        pieces: asyncio.Queue[_Piece | None] = asyncio.Queue(2 * _WINDOW)
+        windows: asyncio.Queue[_Window | None] = asyncio.Queue(1)
+        async with asyncio.TaskGroup() as stages:
+            stages.create_task(self._take_in(filings, pieces))
+            stages.create_task(self._embed(pieces, windows))
+            stages.create_task(self._write(windows))
+
+    async def _take_in(self, filings: Filings, pieces: "asyncio.Queue[_Piece | None]") -> None:
+        while (filing := await filings.get()) is not None:
+            document = replace(filing.parsed.document, state="ingesting", ingested_at=_now())
+            with self._tally.timed("write"):
+                await self._store.put_document(document)
+                for pages in filing.parsed.pages():
+                    await self._store.put_pages(document, pages)
+            for chunks in filing.parsed.chunks():
+                for chunk in chunks:
+                    await pieces.put((filing, chunk))
+            self._taken_in(filing)
+        await pieces.put(None)
+
+    async def _embed(self, pieces: "asyncio.Queue[_Piece | None]", windows: "asyncio.Queue[_Window | None]") -> None:
+        ended = False
+        while not ended:
+            window, ended = await _fill(pieces)
+            if not window:
+                break
+            window.sort(key=lambda piece: len(piece[1].searchable))
+            texts = [chunk.searchable for _, chunk in window]
+            sparse = asyncio.create_task(asyncio.to_thread(self._encode_sparse, texts))
+            with self._tally.timed("embed"):
+                dense = await self._embedder.passages(texts)
+            vectors = [ChunkVectors(*both) for both in zip(dense, await sparse, strict=True)]
+            await windows.put(_Window(window, vectors))
+        await windows.put(None)
+
+    def _encode_sparse(self, texts: list[str]) -> list[dict[LegName, SparseVector]]:
+        encoded = {name: encoder.passages(texts) for name, encoder in self._sparse.items()}
+        return [{name: vectors[index] for name, vectors in encoded.items()} for index in range(len(texts))]
+
+    async def _write(self, windows: "asyncio.Queue[_Window | None]") -> None:
+        while (window := await windows.get()) is not None:
+            with self._tally.timed("write"):
+                await self._store.put_chunks([chunk for _, chunk in window.pieces], window.vectors)
+            self._tally.chunks += len(window.pieces)
+            for filing, _ in window.pieces:
+                filing.unwritten -= 1
+                if not filing.unwritten:
+                    await self._finish(filing)
+
+    async def _finish(self, filing: Filing) -> None:
+        document = replace(filing.parsed.document, state="ready", ingested_at=_now())
+        with self._tally.timed("write"):
+            await self._store.put_document(document)
+        await self._finished(filing, document)
+
+
+async def _fill(pieces: "asyncio.Queue[_Piece | None]") -> tuple[list[_Piece], bool]:
+    """The next window, and whether the queue has ended: what is there, but at least enough to be worth a run."""
+    window: list[_Piece] = []
+    while len(window) < _WINDOW and (len(window) < _ENOUGH or not pieces.empty()):
+        piece = await pieces.get()
+        if piece is None:
+            return window, True
+        window.append(piece)
+    return window, False
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,112 @@
+"""One file from bytes to chunks, in a worker process; the result waits on disk until it is written."""
+
+import pickle
+import re
+import time
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.errors import DocumentError
+from app.types import Chunk, Document, DocumentMeta, Page
+from ingest.chunking import Chunker
+from ingest.metadata import read_metadata
+from ingest.pdf import read_pdf
+from ingest.sections import sections
+from ingest.sources import hash_file
+
+T = TypeVar("T")
+
+_PAGES_PER_BATCH = 32
+_CHUNKS_PER_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker process is told about one file."""
+
+    path: Path
+    sha256: str
+    document_id: str
+    name: str
+    """File name without suffix, as its owner knows it (`path` may be a temporary copy)."""
+    source: str
+    tenant: str
+    acl: tuple[str, ...]
+    chunker: Chunker
+    max_pages: int
+    spool: Path
+    """Folder in which the pages and chunks are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A parsed filing: its record, and its pages and chunks on disk, so that a long queue costs no memory."""
+
+    document: Document
+    file: Path
+    seconds: float
+    """It took to parse."""
+
+    def pages(self) -> Iterator[list[Page]]:
+        """In order, some at a time."""
+        return islice(self._batches(), -(-self.document.pages // _PAGES_PER_BATCH))
+
+    def chunks(self) -> Iterator[list[Chunk]]:
+        """In order, some at a time."""
+        return islice(self._batches(), -(-self.document.pages // _PAGES_PER_BATCH), None)
+
+    def _batches(self) -> Iterator[list[Any]]:
+        with self.file.open("rb") as file:
+            while True:
+                try:
+                    yield pickle.load(file)
+                except EOFError:
+                    return
+
+    def discard(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+def parse(job: Job) -> Parsed:
+    """Read, section, describe and chunk one file. Raises DocumentError."""
+    began = time.perf_counter()
+    pdf = read_pdf(job.path, max_pages=job.max_pages)
+    meta = replace(
+        _clean(read_metadata(pdf.pages, pdf.info, job.path.with_name(f"{job.name}.pdf"))),
+        source=job.source,
+        tenant=job.tenant,
+        acl=job.acl,
+    )
+    chunks = job.chunker.chunks(job.document_id, meta, pdf.pages, sections(pdf.pages, pdf.outline))
+    empty = tuple(page.number for page in pdf.pages if not page.text.strip())
+    if not chunks:
+        raise DocumentError(f"no text in {len(pdf.pages)} page(s); images of text need OCR first", "no_text")
+    if hash_file(job.path) != job.sha256:
+        raise DocumentError("changed while it was read; repeat when it is complete", "unreadable")
+    document = Document(
+        job.document_id, job.sha256, meta, len(pdf.pages), len(chunks), empty, pdf.repaired, "ingesting"
+    )
+    file = job.spool / f"{job.document_id}.parsed"
+    with file.open("wb") as spool:
+        for batch in (*_batched(pdf.pages, _PAGES_PER_BATCH), *_batched(chunks, _CHUNKS_PER_BATCH)):
+            pickle.dump(batch, spool, pickle.HIGHEST_PROTOCOL)
+    return Parsed(document, file, time.perf_counter() - began)
+
+
+def _batched(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    return (list(items[start : start + size]) for start in range(0, len(items), size))
+
+
+def _clean(meta: DocumentMeta) -> DocumentMeta:
+    """File names and PDF properties may hold bytes that are no text, which no store would take."""
+    return replace(meta, title=re.sub("[\x00-\x1f\ud800-\udfff]", "", meta.title).strip() or "untitled")
+
+
+def slug(stem: str) -> str:
+    """At most 60 of a-z, 0-9 and hyphens; `filing` where nothing is left."""
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:60].rstrip("-") or "filing"

@@ -1,0 +1,241 @@
+"""A batch of files into the index: what each file's bytes mean, parsing ahead of the model, nothing left half done.
+
+A filing is identified by its source URI, its content by tenant and SHA-256. Whatever moment a run is killed at, the
+next one over the same files ends with the index of an undisturbed run: ids depend on content alone, a record says
+`ingesting` until all it stands for is durable, and what has no future is removed at the end of a batch.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from app.errors import DocumentError
+from app.types import Document
+from ingest.chunking import Chunker
+from ingest.executors import ProcessPool
+from ingest.indexing import Filing, Filings, Index, Indexer, Tally
+from ingest.parsing import Job, Parsed, parse, slug
+from ingest.registry import Registry
+from ingest.sources import LocalFile, Source, fetch, stem_of
+
+OutcomeName = Literal["created", "unchanged", "replaced", "failed"]
+OUTCOMES: tuple[OutcomeName, ...] = ("created", "unchanged", "replaced", "failed")
+
+_AHEAD = 2
+"""Files parsed beyond those in the worker processes, waiting on disk for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one source."""
+
+    source: Source
+    outcome: OutcomeName
+    document: Document | None = None
+    reason: str | None = None
+    """Of a failure: one of the reasons of DocumentError."""
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a batch is ingested with."""
+
+    tenant: str = "default"
+    acl: tuple[str, ...] | None = None
+    """None keeps the groups of what is replaced, and is ("public",) for a new filing."""
+    workers: int = 1
+    timeout_s: float | None = None
+    """Per file; None is 60 s and 3 s more for every MiB."""
+    max_bytes: int = 512 << 20
+    max_pages: int = 5000
+    abandoned_after: timedelta = timedelta(0)
+    """Age from which an unfinished record is nobody's; above zero where several processes share the store."""
+
+    def time_limit(self, size: int) -> float:
+        return self.timeout_s or 60.0 + 3.0 * size / 2**20
+
+
+def document_id(stem: str, tenant: str, sha256: str) -> str:
+    digest = hashlib.sha256(f"{tenant}\n{sha256}".encode()).hexdigest()
+    return f"{slug(stem)}-{digest[:10]}"
+
+
+class Batch:
+    """One run over many sources. An error of store or model ends it; a file's own error is that file's outcome.
+
+    Without an index it is a dry run: everything but embedding and writing.
+    """
+
+    def __init__(
+        self,
+        index: Index | None,
+        chunker: Chunker,
+        options: Options,
+        report: Callable[[Outcome], None],
+    ) -> None:
+        self.tally = Tally()
+        self.removed: list[Document] = []
+        """Records that an earlier run had left unfinished and this one did not finish."""
+        self._index = index
+        self._chunker = chunker
+        self._options = options
+        self._report = report
+        self._registry = Registry((), options.tenant)
+        self._pool: ProcessPool[Job, Parsed] = ProcessPool(parse, options.workers)
+        self._ahead = asyncio.Semaphore(options.workers + _AHEAD)
+        self._unread: set[str] = set()
+        self._taken: set[str] = set()
+        self._awaited: set[str] = set()
+        self._errors: dict[str, DocumentError] = {}
+
+    async def run(self, sources: Sequence[Source], records: Iterable[Document]) -> None:
+        """Gives every source one outcome; `records` is what the store holds now.
+
+        Raises SextantError where store or model fail; what is written by then stays, and a later run completes it.
+        """
+        self._registry = Registry(records, self._options.tenant)
+        self._unread = {source.uri for source in sources}
+        try:
+            with TemporaryDirectory(prefix="sextant-") as folder:
+                while sources:
+                    sources = await self._pass(sources, Path(folder))
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+        finally:
+            self._pool.close()
+        await self._sweep()
+
+    async def _pass(self, sources: Sequence[Source], folder: Path) -> list[Source]:
+        """Returns the sources that had to wait for another of this pass: the same bytes, or a record that may go."""
+        self._taken.clear()
+        self._awaited.clear()
+        filings: Filings = asyncio.Queue()
+        async with asyncio.TaskGroup() as tasks:
+            if self._index:
+                indexer = Indexer(self._index, self.tally, taken_in=self._done_with, finished=self._finish)
+                tasks.create_task(indexer.run(filings))
+            async with asyncio.TaskGroup() as parsing:
+                waiting = await self._read_all(sources, folder, filings, parsing)
+            await filings.put(None)
+        return waiting
+
+    async def _read_all(
+        self, sources: Sequence[Source], folder: Path, filings: Filings, parsing: asyncio.TaskGroup
+    ) -> list[Source]:
+        waiting: list[Source] = []
+        for source in sources:
+            await self._ahead.acquire()
+            try:
+                file = await asyncio.to_thread(fetch, source, folder, self._options.max_bytes)
+            except DocumentError as error:
+                self._fail(source, error)
+                continue
+            finally:
+                self._unread.discard(source.uri)
+            self._registry.now[source.uri] = file.sha256
+            if self._must_wait(file.sha256):
+                waiting.append(source)
+                self._awaited.add(file.sha256)
+            elif job := self._job(source, file, folder):
+                self._taken.add(file.sha256)
+                parsing.create_task(self._parse(source, file, job, filings))
+                continue
+            self._ahead.release()
+            _remove_copy(source, file)
+        return waiting
+
+    def _must_wait(self, sha256: str) -> bool:
+        record = self._registry.holding(sha256)
+        return sha256 in self._taken or (record is not None and record.meta.source in self._unread)
+
+    def _job(self, source: Source, file: LocalFile, folder: Path) -> Job | None:
+        """What to parse, or None where the outcome is known (and reported) without."""
+        options, record = self._options, self._registry.holding(file.sha256)
+        acl = options.acl or self._registry.acl(source.uri, file.sha256) or ("public",)
+        if file.sha256 in self._errors:
+            error = self._errors[file.sha256]
+            self._report(Outcome(source, "failed", reason=error.reason, detail=str(error)))
+            return None
+        if record is not None and record.meta.acl == acl:
+            replaced = self._registry.replaced_by(source.uri, record.id)
+            self._report(Outcome(source, "replaced" if replaced else "unchanged", record))
+            return None
+        uri = record.meta.source if record else source.uri
+        return Job(
+            path=file.path,
+            sha256=file.sha256,
+            document_id=record.id if record else document_id(source.stem, options.tenant, file.sha256),
+            name=stem_of(uri),
+            source=uri,
+            tenant=options.tenant,
+            acl=acl,
+            chunker=self._chunker,
+            max_pages=options.max_pages,
+            spool=folder,
+        )
+
+    async def _parse(self, source: Source, file: LocalFile, job: Job, filings: Filings) -> None:
+        try:
+            parsed = await self._pool.run(job, self._options.time_limit(file.size))
+        except DocumentError as error:
+            self._errors[file.sha256] = error
+            self._fail(source, error)
+            return
+        finally:
+            _remove_copy(source, file)
+        document = parsed.document
+        self.tally.pages += document.pages
+        self.tally.seconds["parse"] += parsed.seconds
+        older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
+        filing = Filing(source, parsed, bool(older), document.chunks)
+        if self._index:
+            await filings.put(filing)
+        else:
+            self._done_with(filing)
+            await self._finish(filing, document)
+
+    def _fail(self, source: Source, error: DocumentError) -> None:
+        self._ahead.release()
+        self._report(Outcome(source, "failed", reason=error.reason, detail=str(error)))
+
+    def _done_with(self, filing: Filing) -> None:
+        filing.parsed.discard()
+        self._ahead.release()
+
+    async def _finish(self, filing: Filing, document: Document) -> None:
+        self._registry.put(document)
+        for old in self._registry.replaced_by(filing.source.uri, document.id):
+            if old.sha256 not in self._taken | self._awaited:
+                await self._delete(old)
+        self._report(Outcome(filing.source, "replaced" if filing.replaces else "created", document))
+
+    async def _sweep(self) -> None:
+        """Remove what earlier runs left when they died, and records that other files of this batch needed longer."""
+        for old in list(self._registry.superseded()):
+            await self._delete(old)
+        for left in self._registry.unfinished(self._options.abandoned_after, datetime.now(UTC)):
+            await self._delete(left)
+            self.removed.append(left)
+
+    async def _delete(self, document: Document) -> None:
+        if self._index:
+            await self._index.store.delete_document(document.id)
+        self._registry.remove(document.id)
+
+
+def _remove_copy(source: Source, file: LocalFile) -> None:
+    if source.remote:
+        file.path.unlink(missing_ok=True)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error inside nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,213 @@
+"""What to ingest: folders, globs, files and URLs become sources, each with the URI that names its filing."""
+
+import glob
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import url2pathname
+
+import fsspec  # type: ignore[import-untyped]
+import httpx
+
+from app.errors import DocumentError
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to ingest, here or elsewhere."""
+
+    uri: str
+    """Names the logical filing: `file:///absolute/path.pdf`, percent-encoded, or the URL without credentials."""
+    location: str
+    """A local path, or a URL as given."""
+    problem: str | None = None
+    """Why it cannot be read; known without opening it."""
+
+    @property
+    def remote(self) -> bool:
+        return _URL.match(self.location) is not None
+
+    @property
+    def stem(self) -> str:
+        return stem_of(self.uri)
+
+    @property
+    def shown(self) -> str:
+        """For people: printable, without credentials."""
+        text = without_credentials(self.location) if self.remote else self.location
+        return os.fsencode(text).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A source's bytes on this machine."""
+
+    path: Path
+    sha256: str
+    size: int
+    """Bytes."""
+
+
+def stem_of(uri: str) -> str:
+    """File name without its suffix, decoded."""
+    return Path(unquote(urlsplit(uri).path)).stem
+
+
+def find_sources(arguments: Sequence[str]) -> Iterator[Source]:
+    """The sources that paths, globs and URLs stand for: in the arguments' order, sorted within each, no URI twice.
+
+    Folders are searched for `*.pdf` in any case, hidden files left out; symbolic links are followed, loops are not.
+    """
+    seen: set[str] = set()
+    for argument in arguments:
+        for source in _expand(argument):
+            if source.uri not in seen:
+                seen.add(source.uri)
+                yield source
+
+
+def _expand(argument: str) -> Iterator[Source]:
+    if _URL.match(argument):
+        if not argument.lower().startswith("file://"):
+            yield from _remote(argument)
+            return
+        argument = url2pathname(urlsplit(argument).path)
+    if os.path.lexists(argument) or not glob.has_magic(argument):
+        yield from _local(argument)
+        return
+    matches = sorted(glob.glob(argument, recursive=True))
+    if not matches:
+        yield Source(_file_uri(argument), argument, "nothing matches this pattern")
+    for match in matches:
+        yield from _local(match)
+
+
+def _local(path: str) -> Iterator[Source]:
+    if not os.path.isdir(path):
+        yield _file(path)
+        return
+    visited: set[tuple[int, int]] = set()
+    unreadable: list[OSError] = []
+    for folder, folders, files in os.walk(path, followlinks=True, onerror=unreadable.append):
+        status = os.stat(folder)
+        if (status.st_dev, status.st_ino) in visited:
+            folders.clear()
+            continue
+        visited.add((status.st_dev, status.st_ino))
+        folders.sort()
+        for name in sorted(files):
+            if name.lower().endswith(".pdf") and not name.startswith("."):
+                yield _file(os.path.join(folder, name))
+    for error in unreadable:
+        yield Source(_file_uri(str(error.filename)), str(error.filename), f"folder cannot be read: {error.strerror}")
+
+
+def _file(path: str) -> Source:
+    problem = None
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            problem = "is neither a file nor a folder"
+    except (OSError, ValueError) as error:
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    return Source(_file_uri(path), path, problem)
+
+
+def _file_uri(path: str) -> str:
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def _remote(url: str) -> Iterator[Source]:
+    """One source, or those that a folder or glob on a file system stands for; HTTP has neither."""
+    if url.lower().startswith(("http://", "https://")):
+        yield Source(without_credentials(url), url)
+        return
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+        if glob.has_magic(path):
+            found = sorted(system.glob(path))
+        elif system.isdir(path):
+            found = sorted(name for name in system.find(path) if name.lower().endswith(".pdf"))
+        else:
+            found = [path]
+        urls = [url] if found == [path] else [system.unstrip_protocol(name) for name in found]
+    except (OSError, ValueError, ImportError) as error:
+        yield Source(without_credentials(url), url, f"cannot be listed: {error}")
+        return
+    if not urls:
+        yield Source(without_credentials(url), url, "no PDF file there")
+    for each in urls:
+        yield Source(without_credentials(each), each)
+
+
+def without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def fetch(source: Source, folder: Path, max_bytes: int) -> LocalFile:
+    """The source's bytes, hashed; a remote one is copied into `folder` (the caller removes it).
+
+    Raises DocumentError with reason unreadable or too_large.
+    """
+    if source.problem:
+        raise DocumentError(source.problem, "unreadable")
+    try:
+        if not source.remote:
+            path = Path(source.location)
+            size = path.stat().st_size
+            if size > max_bytes:
+                raise DocumentError(f"{size} bytes, more than the limit of {max_bytes}", "too_large")
+            return LocalFile(path, hash_file(path), size)
+        return _download(source, folder, max_bytes)
+    except (OSError, httpx.HTTPError, ImportError, ValueError) as error:
+        raise DocumentError(f"cannot be read: {_explained(error)}", "unreadable") from error
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"HTTP {error.response.status_code} {error.response.reason_phrase}"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 in hex. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(source: Source, folder: Path, max_bytes: int) -> LocalFile:
+    path = folder / f"{hashlib.sha256(source.uri.encode()).hexdigest()[:16]}.pdf"
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("wb") as copy:
+            for block in _blocks(source.location):
+                size += len(block)
+                if size > max_bytes:
+                    raise DocumentError(f"more than the limit of {max_bytes} bytes", "too_large")
+                digest.update(block)
+                copy.write(block)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return LocalFile(path, digest.hexdigest(), size)
+
+
+def _blocks(url: str) -> Iterator[bytes]:
+    if url.lower().startswith(("http://", "https://")):
+        with httpx.stream("GET", url, follow_redirects=True, timeout=30.0) as response:
+            response.raise_for_status()
+            yield from response.iter_bytes(_BLOCK)
+        return
+    opened: IO[bytes] | Any
+    with fsspec.open(url, "rb") as opened:
+        while block := opened.read(_BLOCK):
+            yield block
