@@ -10,11 +10,12 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from json import JSONDecodeError
 from typing import Any
 
 import httpx
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from app.adapters import payload as pl
@@ -311,6 +312,8 @@ def _server_errors(url: str) -> Iterator[None]:
         raise StoreUnavailable(f"cannot talk to Qdrant at {url}: {exc.source or type(exc.source).__name__}") from exc
     except ResourceExhaustedResponse as exc:
         raise Busy(f"Qdrant at {url} is at its limit: {exc}", retry_after=float(exc.retry_after_s)) from exc
+    except (QdrantException, JSONDecodeError) as exc:
+        raise StoreUnavailable(f"{url} does not answer as Qdrant does: {exc}") from exc
     except UnexpectedResponse as exc:
         why = "the API key was refused" if exc.status_code in (401, 403) else exc.content.decode("utf-8", "replace")
         raise StoreUnavailable(f"Qdrant at {url} answered {exc.status_code}: {why:.300}") from exc

@@ -4,7 +4,6 @@ It runs on a free loopback port in a thread, so the real client speaks real HTTP
 hardware usage as a server does: the bytes of the dense vectors a search scored.
 """
 
-import itertools
 import json
 import socket
 import threading
@@ -94,12 +93,14 @@ class Collection:
 
 @dataclass
 class EdgeRest:
-    """Collections and aliases of one stand-in; `reports` says whether replies carry hardware usage."""
+    """Collections and aliases of one stand-in, and the paths that were requested."""
 
     root: Path
     reports: bool = False
+    """Whether replies carry hardware usage."""
     collections: dict[str, Collection] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
 
     def find(self, name: str) -> Collection:
         try:
@@ -159,15 +160,15 @@ class EdgeRest:
 
     def app(self) -> Starlette:
         def point_routes(path: str, method: str, act: Callable[[Collection, Body], Any]) -> Route:
-            return _route(f"/collections/{{name}}{path}", method, lambda name, body: act(self.find(name), body))
+            return self._route(f"/collections/{{name}}{path}", method, lambda name, body: act(self.find(name), body))
 
         return Starlette(
             routes=[
-                _route("/collections/aliases", "POST", lambda _, body: self.switch_aliases(body)),
-                _route("/collections/{name}/exists", "GET", lambda name, _: {"exists": self._exists(name)}),
-                _route("/collections/{name}", "GET", lambda name, _: self.info(name)),
-                _route("/collections/{name}", "PUT", self.create),
-                _route("/collections/{name}/points/query/batch", "POST", self.query_batch),
+                self._route("/collections/aliases", "POST", lambda _, body: self.switch_aliases(body)),
+                self._route("/collections/{name}/exists", "GET", lambda name, _: {"exists": self._exists(name)}),
+                self._route("/collections/{name}", "GET", lambda name, _: self.info(name)),
+                self._route("/collections/{name}", "PUT", self.create),
+                self._route("/collections/{name}/points/query/batch", "POST", self.query_batch),
                 point_routes("/index", "PUT", Collection.index),
                 point_routes("/points", "PUT", Collection.upsert),
                 point_routes("/points/delete", "POST", Collection.delete),
@@ -177,23 +178,23 @@ class EdgeRest:
             ]
         )
 
+    def _route(self, path: str, method: str, act: Callable[[str, Body], Any]) -> Route:
+        async def endpoint(request: Request) -> JSONResponse:
+            self.requests.append(request.url.path)
+            raw = await request.body()
+            try:
+                result = act(request.path_params.get("name", ""), json.loads(raw) if raw else {})
+            except Missing as exc:
+                return JSONResponse({"status": {"error": str(exc)}, "time": 0.0}, 404)
+            except (KeyError, ValueError, TypeError) as exc:
+                return JSONResponse({"status": {"error": str(exc)}, "time": 0.0}, 400)
+            result, usage = result if isinstance(result, tuple) else (result, None)
+            return JSONResponse({"result": result, "status": "ok", "time": 0.0, "usage": usage})
+
+        return Route(path, endpoint, methods=[method])
+
     def _exists(self, name: str) -> bool:
         return self.aliases.get(name, name) in self.collections
-
-
-def _route(path: str, method: str, act: Callable[[str, Body], Any]) -> Route:
-    async def endpoint(request: Request) -> JSONResponse:
-        raw = await request.body()
-        try:
-            result = act(request.path_params.get("name", ""), json.loads(raw) if raw else {})
-        except Missing as exc:
-            return JSONResponse({"status": {"error": str(exc)}, "time": 0.0}, 404)
-        except (KeyError, ValueError, TypeError) as exc:
-            return JSONResponse({"status": {"error": str(exc)}, "time": 0.0}, 400)
-        result, usage = result if isinstance(result, tuple) else (result, None)
-        return JSONResponse({"result": result, "status": "ok", "time": 0.0, "usage": usage})
-
-    return Route(path, endpoint, methods=[method])
 
 
 def _vector(value: Any) -> Any:
@@ -213,7 +214,7 @@ def serve(app: Starlette) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            for _ in itertools.takewhile(lambda _: not server.started, itertools.count()):
+            while not server.started and thread.is_alive():
                 thread.join(0.01)
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
