@@ -16,6 +16,13 @@ GAP = "\u00a0" * 30
 COUNTS = ("zero", "one", "two", "three", "four", "five")
 
 
+def shared_wording(name: str, variant: int) -> str:
+    """One variant of a shared text; two companies that agree on one text differ on the next."""
+    variants: list[str] = BOILERPLATE[name]
+    place = list(BOILERPLATE).index(name)
+    return variants[(variant + place * (variant // 3)) % len(variants)]
+
+
 def pdf(report: Report, variant: int) -> bytes:
     """The report as a PDF. `variant` chooses among shared wordings and is a company's own."""
     running = f"{report.company['name']} | {report.year} Form {report.form}"
@@ -53,9 +60,7 @@ class Document(Story):
 
     def _shared(self, *names: str, **more: str) -> None:
         for name in names:
-            variants: list[str] = BOILERPLATE[name]
-            text = variants[self.variant % len(variants)]
-            self._add(self.styles.text(text.format_map({**self.report.facts, **more})))
+            self._add(self.styles.text(shared_wording(name, self.variant).format_map({**self.report.facts, **more})))
 
     def _table(self, name: str) -> None:
         self._add(self.styles.table(self.tables[name]), Spacer(1, 8))
@@ -95,7 +100,8 @@ class Document(Story):
             centred("(Exact name of registrant as specified in its charter)", 8, after=12),
             centred(f"{company['state']}{GAP}{company['irs']}", 10.5, bold=True, after=0),
             centred(f"(State of incorporation){GAP[:12]}(I.R.S. Employer Identification No.)", 8, after=6),
-            centred(f"Central Index Key (CIK): {company['cik']}", 10, after=6),
+            centred(f"Central Index Key (CIK): {company['cik']}", 10, after=0),
+            centred(f"Standard Industrial Classification code: {company['sic']}", 10, after=6),
             centred(company["address"], 10.5, bold=True, after=0),
             centred("(Address of principal executive offices and zip code)", 8, after=6),
             centred(company["phone"], 10.5, bold=True, after=0),
@@ -191,9 +197,9 @@ class Document(Story):
         self._say(*self.prose["overview"])
         self._head("Segments")
         self._say(*(segment["about"] for segment in self.company["segments"]))
-        for name in ("customers", "suppliers", "competition", "people"):
+        for name, head in HEADS.items():
             if name in self.prose:
-                self._head(HEADS[name])
+                self._head(head)
                 self._say(self.prose[name])
         self._head("Available information")
         self._shared("available")
@@ -260,8 +266,11 @@ class Document(Story):
         self._add(*map(self.styles.text, cash_and_debt(self.report, results, self.variant)))
         if not self.report.quarter:
             self._say(self.prose["liquidity"])
+            self._head("Outlook")
+            self._say(self.prose["outlook"])
             self._head("Critical accounting estimates")
             self._shared("critical")
+            self._say(self.prose["estimate"])
 
     def _market_risk(self) -> None:
         self._say(*self.prose["market_risk"])
@@ -359,8 +368,12 @@ class Document(Story):
 
 
 HEADS = {
+    "strategy": "Strategy",
     "customers": "Customers",
     "suppliers": "Suppliers and counterparties",
     "competition": "Competition",
+    "seasonality": "Seasonality",
+    "regulation": "Regulation",
     "people": "Human capital",
 }
+"""Sections of Item 1 by their key in a company's prose; a company may lack some."""

@@ -44,7 +44,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table; a cell is printed as it is, a `%` at its end and a `)` hang to the right of the digits."""
+    """One line of a table; a cell is printed as it is, a `)` and a `%` at its end hang to the right of the digits."""
 
     label: str
     cells: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Row:
         """The line as a PDF reader gives it back, single spaces between its parts."""
         parts = [self.label]
         for cell in self.cells:
-            parts += ["$"] * (self.currency and is_number(cell)) + [cell.replace("%", " %")]
+            parts += ["$"] * (self.currency and is_number(cell)) + [cell.replace(")%", ") %")]
         return " ".join(part for part in parts if part)
 
 
@@ -153,10 +153,11 @@ class TableFlowable(Flowable):  # type: ignore[misc]
     def _draw_cell(self, cell: str, font: str, left: float, edge: float, y: float, *, currency: bool) -> None:
         if currency and is_number(cell):
             self.canv.drawString(left, y, "$")
-        body = cell.removesuffix("%")
-        self.canv.drawString(edge - stringWidth(body.removesuffix(")"), font, self.size), y, body)
-        if body != cell:
-            self.canv.drawString(edge + 6.5, y, "%")
+        digits = cell.rstrip(")%")
+        apart = cell.endswith(")%")
+        self.canv.drawString(edge - stringWidth(digits, font, self.size), y, cell.removesuffix("%") if apart else cell)
+        if apart:
+            self.canv.drawString(edge + 9, y, "%")
 
     def _draw_rules(self, left: float, right: float, y: float, *, double: bool) -> None:
         self.canv.setLineWidth(0.5)

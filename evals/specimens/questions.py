@@ -112,6 +112,10 @@ def _latest(reports: Sequence[Report]) -> list[Report]:
     return [report for report in annual if report.year == last]
 
 
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def _theme(raw: Mapping[str, Any], reports: Sequence[Report]) -> Question:
     """A counting question over a theme; evidence is the title of each risk factor counted."""
     counts = theme_counts(reports, raw["theme"])
@@ -127,7 +131,8 @@ def _theme(raw: Mapping[str, Any], reports: Sequence[Report]) -> Question:
                 named.append(f"{report.company['short']} ({report.company['sector']})")
     return {
         "class": "global",
-        "question": f"In which sector does the latest 10-K of most companies carry a risk factor on {raw['topic']}?",
-        "answer": f"{winner}: {first} companies. Over all sectors the companies are {', '.join(named)}.",
+        "question": f"Of {_listed(sorted(counts))}, which sector has the most companies with a risk factor on "
+        f"{raw['topic']} in their latest 10-K?",
+        "answer": f"{winner}, with {first} companies. Over all sectors they are {_listed(named)}.",
         "evidence": evidence,
     }

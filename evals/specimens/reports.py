@@ -160,7 +160,7 @@ def _facts(
     company: Company, year: int, words: Mapping[str, str], periods: tuple[Period, Period], columns: tuple[Column, ...]
 ) -> dict[str, str]:
     now, before = periods
-    facts = {**words, "fy": words["period"], "name": company["name"], "short": company["short"]}
+    facts = {**words, "fy": words["period"], "year": str(year), "name": company["name"], "short": company["short"]}
     facts |= {name: company[name] for name in ("auditor", "ticker", "exchange")}
     facts |= {"holders": f"{1100 + 37 * (len(company['name']) + year % 7):,}"}
     for key, amount in (now.flows | now.closing).items():
