@@ -1,0 +1,212 @@
+"""Everything once: ingest the specimen filings, serve them, ask each architecture, show answers, evidence and price."""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.settings import Settings
+
+Reply: TypeAlias = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "demo"
+MODELS = ("embedding_model", "model_threads", "generator", "openai_", "usd_")
+"""Settings that may come from the caller's environment; the demo keeps clear of whatever index the rest points at."""
+
+
+class DemoFailed(Exception):
+    """A step that nothing can go on without has failed; the message says which, and where to look."""
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The caller's variables without those that name an index or guard a service, and an index in `folder`."""
+    foreign = {name for name in Settings.model_fields if not name.startswith(MODELS)}
+    kept = {name: value for name, value in os.environ.items() if name.lower() not in foreign}
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**kept, "DATA_DIR": str(folder), "PYTHONPATH": path}
+
+
+def run(module: str, *arguments: str | Path, folder: Path) -> int:
+    """Runs a module of ours, its progress on this terminal; returns its exit status. Started in `folder`: no .env."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, env=environment(folder), check=False).returncode
+
+
+@contextmanager
+def service(command: Sequence[str], folder: Path) -> Iterator[str]:
+    """The running service's URL, which it prints itself; stopped however the block is left. Raises DemoFailed."""
+    log = folder / "service.log"
+    pipe = subprocess.PIPE
+    with (
+        log.open("w") as stderr,
+        subprocess.Popen(
+            command, cwd=folder, env=environment(folder), stdout=pipe, stderr=stderr, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            url = next((line[line.index("http://") :].strip() for line in process.stdout if "http://" in line), None)
+            if url is None:
+                raise DemoFailed(f"the service did not start: {log.read_text().strip()[-500:]}")
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def one_of_each_class(questions: Path) -> list[Reply]:
+    """The first question of each class, in the file's order."""
+    first: dict[str, Reply] = {}
+    for line in questions.read_text(encoding="utf-8").splitlines():
+        question = json.loads(line)
+        first.setdefault(question["class"], question)
+    return list(first.values())
+
+
+def answer_cell(reply: Reply) -> Text:
+    """The answer and, below it, a line for each citation; a problem's title and detail where there is no answer."""
+    if "answer" not in reply:
+        return Text(f"{reply['title']}: {reply['detail']}", style="red")
+    if reply["abstained"]:
+        return Text(f"no answer ({reply['reason']})  {reply['answer']}".strip(), style="yellow")
+    cell = Text(reply["answer"])
+    for citation in reply["citations"]:
+        verified = citation["verified"]
+        cell.append(f"\n[{citation['marker']}] {citation['title']}, page {citation['page']} ", style="cyan")
+        cell.append("verified" if verified else "not verified", style="green" if verified else "yellow")
+    return cell
+
+
+def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
+    """One question, a row for each architecture."""
+    title = Text.assemble((question["class"], "bold magenta"), "  ", (question["question"], "bold"))
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        expand=True,
+        title=title,
+        title_justify="left",
+        caption=Text(f"expected: {question['answer']}"),
+        caption_justify="left",
+    )
+    table.add_column("arch", no_wrap=True)
+    table.add_column("answer and citations", ratio=1)
+    for heading in ("ops", "LLM calls", "ms"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for arch, reply in replies.items():
+        cost = reply["cost"]
+        price = f"{cost['ops']:,}", f"{cost['llm_calls']}", f"{cost['latency_ms']:,.0f}"
+        table.add_row(Text(arch), answer_cell(reply), *price)
+    return table
+
+
+def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
+    """Each architecture over all questions; the two currencies in columns of their own."""
+    table = Table(box=box.SIMPLE_HEAD, title=Text("All questions", style="bold"), title_justify="left")
+    for heading in ("arch", "answered", "no answer", "failed", "verified citations", "ops", "LLM calls", "median ms"):
+        table.add_column(heading, justify="left" if heading == "arch" else "right")
+    for arch in asked[0]:
+        replies = [each[arch] for each in asked]
+        good = [reply for reply in replies if "answer" in reply]
+        citations = [citation for reply in good for citation in reply["citations"]]
+        abstained = sum(reply["abstained"] for reply in good)
+        table.add_row(
+            Text(arch),
+            f"{len(good) - abstained}",
+            f"{abstained}",
+            f"{len(replies) - len(good)}",
+            f"{sum(citation['verified'] for citation in citations)} of {len(citations)}",
+            f"{sum(reply['cost']['ops'] for reply in replies):,}",
+            f"{sum(reply['cost']['llm_calls'] for reply in replies)}",
+            f"{statistics.median(reply['cost']['latency_ms'] for reply in replies):,.0f}",
+        )
+    return table
+
+
+def ask_all(url: str, questions: Sequence[Reply], console: Console) -> list[dict[str, Reply]]:
+    """Asks every question of every architecture that can run; prints as the replies come in."""
+    asked = []
+    with httpx.Client(base_url=url, timeout=180) as client:
+        described = client.get("/architectures").raise_for_status().json()["architectures"]
+        able = [each["name"] for each in described if each["can_run"]]
+        for each in described:
+            if not each["can_run"]:
+                console.print(Text(f"{each['name']} sits out: {each['why_not']}", style="yellow"))
+        for question in questions:
+            replies = {
+                arch: client.post("/query", params={"arch": arch}, json={"question": question["question"]}).json()
+                for arch in able
+            }
+            console.print(replies_table(question, replies))
+            asked.append(replies)
+    return asked
+
+
+def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
+    """Raises DemoFailed."""
+    specimens = folder / "specimens"
+    specimens.mkdir(parents=True, exist_ok=True)
+    console.rule("Writing specimen filings")
+    if run("evals.specimens", specimens, folder=folder):
+        raise DemoFailed("the specimen filings could not be written")
+    console.rule("Ingesting")
+    if run("ingest", specimens / "filings", *filings, folder=folder):
+        console.print(
+            "Some files were not ingested; the list above says why. Going on with the others.", style="yellow"
+        )
+    console.rule("Starting the service")
+    with service([sys.executable, "-m", "app", "--host", "127.0.0.1", "--port", "0"], folder) as url:
+        console.print(f"It answers on {url}, its log is {folder / 'service.log'}")
+        console.rule("One question of each class, to each architecture")
+        asked = ask_all(url, one_of_each_class(specimens / "questions.jsonl"), console)
+    console.print(summary_table(asked))
+
+
+def next_steps(folder: Path) -> str:
+    data = os.path.relpath(folder, ROOT)
+    return f"""Go on:
+  make serve DATA={data}        then open http://127.0.0.1:8000/
+  curl -G http://127.0.0.1:8000/query -d arch=hybrid --data-urlencode 'q=your question'
+  make demo FILINGS=folder           the same with your own PDFs beside the specimens
+  make ingest FILINGS=folder && make serve        your own PDFs alone
+  GENERATOR=openai OPENAI_BASE_URL=… OPENAI_MODEL=… make demo        answers written by an LLM"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m evals.demo", description=__doc__)
+    parser.add_argument(
+        "filings", nargs="*", type=os.path.abspath, help="folders of PDFs to ingest beside the specimens"
+    )
+    arguments = parser.parse_args(argv)
+    console = Console(highlight=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that the service is stopped, too
+    try:
+        demonstrate(arguments.filings, FOLDER, console)
+    except (DemoFailed, httpx.HTTPError) as error:
+        console.print(Text(f"The demo failed: {error}", style="red"))
+        return 1
+    except KeyboardInterrupt:
+        console.print("Stopped.")
+        return 130
+    console.print(Text(next_steps(FOLDER)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The demo keeps clear of the caller's index, stops what it started, and shows what a reply says."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from evals import demo
+
+CITATION = {"marker": 1, "title": "Harrowgate 10-K 2024", "page": 7, "verified": True}
+COST = {"ops": 1234, "llm_calls": 2, "latency_ms": 56.7}
+ANSWERED = {"answer": "Two microns [1].", "abstained": False, "citations": [CITATION], "cost": COST}
+ABSTAINED = {"answer": "", "abstained": True, "reason": "not_supported", "citations": [], "cost": COST}
+PROBLEM = {"title": "Timed out", "detail": "after 60 s", "cost": {"ops": 5, "llm_calls": 0, "latency_ms": 60000.0}}
+SLEEPER = "import sys, time; print('Sextant answers on http://127.0.0.1:4711', flush=True); time.sleep(60)"
+
+
+def shown(what: RenderableType) -> str:
+    out = io.StringIO()
+    Console(file=out, width=100).print(what)
+    return out.getvalue()
+
+
+def test_environment_keeps_models_and_drops_what_names_an_index(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("QDRANT_URL", "http://production:6333")
+    monkeypatch.setenv("API_KEYS", '{"k": {}}')
+    monkeypatch.setenv("DATA_DIR", "/srv/index")
+    monkeypatch.setenv("OPENAI_MODEL", "some-model")
+    found = demo.environment(tmp_path)
+    assert found.keys().isdisjoint({"QDRANT_URL", "API_KEYS"})
+    assert (found["DATA_DIR"], found["OPENAI_MODEL"]) == (str(tmp_path), "some-model")
+    assert found["PATH"] == os.environ["PATH"]
+
+
+def test_the_first_question_of_each_class_is_asked(tmp_path: Path) -> None:
+    lines = [{"class": "on", "id": "a"}, {"class": "off", "id": "b"}, {"class": "on", "id": "c"}]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [question["id"] for question in demo.one_of_each_class(tmp_path / "questions.jsonl")] == ["a", "b"]
+
+
+def test_service_gives_its_url_and_is_gone_afterwards(tmp_path: Path) -> None:
+    script = f"import os; open('pid', 'w').write(str(os.getpid())); {SLEEPER}"
+    with demo.service([sys.executable, "-c", script], tmp_path) as url:
+        assert url == "http://127.0.0.1:4711"
+        pid = int((tmp_path / "pid").read_text())
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_service_that_does_not_start_says_why(tmp_path: Path) -> None:
+    script = "import sys; sys.exit('index was built with another model')"
+    with (
+        pytest.raises(demo.DemoFailed, match="did not start: index was built with another model"),
+        demo.service([sys.executable, "-c", script], tmp_path),
+    ):
+        pass
+
+
+def test_a_terminated_demo_takes_its_service_along(tmp_path: Path) -> None:
+    script = (
+        "import pathlib, signal, sys, time\n"
+        "from evals import demo\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        f'sleeper = \'import os; open("pid", "w").write(str(os.getpid())); \' + {SLEEPER!r}\n'
+        "with demo.service([sys.executable, '-c', sleeper], folder):\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=demo.ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 143
+    process.stdout.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_table_shows_answers_evidence_and_both_currencies() -> None:
+    question = {"class": "on", "question": "How accurate is it?", "answer": "Two microns."}
+    lines = shown(demo.replies_table(question, {"naive": ANSWERED, "hybrid": ABSTAINED, "crag": PROBLEM})).splitlines()
+    assert lines[0].strip() == "on  How accurate is it?"
+    assert next(line for line in lines if "naive" in line).split() == "naive Two microns [1]. 1,234 2 57".split()
+    assert any("[1] Harrowgate 10-K 2024, page 7 verified" in line for line in lines)
+    assert any("no answer (not_supported)" in line for line in lines)
+    assert any("Timed out: after 60 s" in line for line in lines)
+    assert lines[-1].strip() == "expected: Two microns."
+
+
+def test_summary_adds_up_each_currency_by_itself() -> None:
+    asked: list[dict[str, Any]] = [{"naive": ANSWERED}, {"naive": ABSTAINED}, {"naive": PROBLEM}]
+    row = next(line for line in shown(demo.summary_table(asked)).splitlines() if "naive" in line)
+    assert row.split() == "naive 1 1 1 1 of 1 2,473 4 57".split()
