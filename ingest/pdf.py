@@ -32,12 +32,13 @@ _REPLACED = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
     | {"\uf0b7": "•", "\uf0a7": "▪", "\uf0be": "—", "\uf078": "☒", "\uf0fe": "☒", "\uf06f": "☐", "\uf0a8": "☐"}
 )
-_LIGATURES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("ffi", re.compile(r"(?:e|o|su|di|a|tra)\0(?:c|li|ni|rm|d)|\bo\0c", re.I)),
+_LIGATURES = (
+    ("ffi", re.compile(r"(?:e|o|su|di|a|tra)\0(?:c|li|ni|rm|d)", re.I)),
     ("ffl", re.compile(r"(?:wa|ba|shu|sni|mu)\0e", re.I)),
-    ("ff", re.compile(r"(?:di|e|o|su|sta|bu|cuto|layo|tari|a|tradeo|spino|chau)\0(?:e|o|s\b|\b|ing|a|u)", re.I)),
+    ("ff", re.compile(r"(?:di|e|o|su|sta|bu|cuto|layo|tari|a|tradeo|spino)\0(?:e|o|s|ing|a|u|$)", re.I)),
     ("fl", re.compile(r"(?:\b|re|in|con|over|work|cash)\0(?:e[ctx]|o[wo]|at|u|y|i[gc][ht])", re.I)),
 )
+"""The letters that a lost ligature must have stood for, by what surrounds it (\\0); "fi" elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ _NUMBER = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d(?:\(\w\)|\*)?")
 _FOOTNOTE = re.compile(r"\(?[a-z0-9]{1,2}\)(?:\([a-z0-9]\))*")
-_UNIT_WORDS = frozenset({"%", "%)", "years", "year", "months", "days", "bps", "pts", "million", "billion", "pp"})
+_CURRENCIES = ("$", "€", "£", "¥")
+_SUFFIXES = frozenset({"%", "%)", "years", "year", "months", "days", "bps", "pts", "million", "billion", "pp"})
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _PERIOD = re.compile(
     rf"(?:{_MONTHS})\.?\s+\d|\b(?:19|20)\d\d\b|\b(?:months?|weeks?|quarters?|years?|fiscal)\b.*\bended\b|^Q[1-4]\b",
@@ -152,20 +153,17 @@ def _figures(words: Sequence[Cell], height: float) -> list[Cell]:
     figures: list[Cell] = []
     index = len(words) - 1
     while index >= 0:
-        word, first = words[index], index
         if _marks_footnote(words, index):
             index -= 1
             continue
-        if word.text in _UNIT_WORDS and index and _NUMBER.fullmatch(words[index - 1].text):
-            first = index - 1
-        elif not _NUMBER.fullmatch(word.text):
+        number = index - (words[index].text in _SUFFIXES)
+        if number < 0 or not _NUMBER.fullmatch(words[number].text):
             break
-        if first and words[first - 1].text in ("$", "€", "£", "¥"):
-            first -= 1
-        if first and words[first].x0 - words[first - 1].x1 < wide and words[first].text not in ("$", "€", "£", "¥"):
+        first = number - (number > 0 and words[number - 1].text in _CURRENCIES)
+        if first and first == number and words[first].x0 - words[first - 1].x1 < wide:
             break
         text = " ".join(w.text for w in words[first : index + 1]).replace(" %", "%")
-        figures.append(Cell(words[first].start, word.end, words[index].x0, word.x1, text))
+        figures.append(Cell(words[first].start, words[index].end, words[number].x0, words[number].x1, text))
         index = first - 1
     figures.reverse()
     if len(figures) > 1 and figures[0].start == words[0].start and _YEAR.fullmatch(figures[0].text):

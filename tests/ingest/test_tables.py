@@ -1,0 +1,202 @@
+"""Tables found on typeset pages: rows, column headers, units, and nothing on prose."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.types import Page
+from ingest.tables import Row, Table, tables, unit
+from tests.ingest.typeset import typeset
+
+CASH_FLOWS = """
+                        Consolidated Statements of Cash Flows
+                                   (in millions)
+
+                                                       Years Ended December 31,
+                                                     2018        2017        2016
+Operating Activities:
+  Net income                                      $  5,363    $  4,869    $  5,058
+  Adjustments for items that need no cash, such as
+    depreciation and amortization                    1,488       1,544       1,474
+  Deferred income taxes                                (57)         (6)          7
+  Other, net                                             9           —          (4)
+
+Net cash provided by operating activities            6,803       6,407       6,535
+"""
+
+
+def only(page: Page) -> Table:
+    found = tables(page)
+    assert len(found) == 1
+    return found[0]
+
+
+def test_rows_columns_and_unit_of_a_statement() -> None:
+    page = typeset(CASH_FLOWS)
+    table = only(page)
+    assert table.columns == tuple(f"Years Ended December 31, {year}" for year in (2018, 2017, 2016))
+    assert table.unit == "in millions"
+    assert [(row.label, row.values) for row in table.rows] == [
+        ("Operating Activities:", ()),
+        ("Net income", ("$ 5,363", "$ 4,869", "$ 5,058")),
+        (
+            "Adjustments for items that need no cash, such as depreciation and amortization",
+            ("1,488", "1,544", "1,474"),
+        ),
+        ("Deferred income taxes", ("(57)", "(6)", "7")),
+        ("Other, net", ("9", "—", "(4)")),
+        ("Net cash provided by operating activities", ("6,803", "6,407", "6,535")),
+    ]
+
+
+def test_spans_are_slices_of_the_page() -> None:
+    page = typeset(CASH_FLOWS)
+    table = only(page)
+    assert page.text[table.start : table.header_end].startswith("Consolidated Statements of Cash Flows\n(in millions)")
+    assert page.text[table.start : table.header_end].endswith("2018 2017 2016")
+    assert page.text[table.rows[1].start : table.rows[1].end] == "Net income $ 5,363 $ 4,869 $ 5,058"
+    assert table.end == table.rows[-1].end
+
+
+def test_merged_headers_are_given_to_each_of_their_columns() -> None:
+    table = only(
+        typeset("""
+                                  Three Months Ended          Six Months Ended
+                                       June 30,                   June 30,
+                                   2023        2022          2023        2022
+        Product sales          $    594    $    593      $  1,723    $  1,791
+        Service sales               677         799         1,924       2,256
+        """)
+    )
+    assert table.columns == (
+        "Three Months Ended June 30, 2023",
+        "Three Months Ended June 30, 2022",
+        "Six Months Ended June 30, 2023",
+        "Six Months Ended June 30, 2022",
+    )
+
+
+def test_the_label_beside_the_years_dates_them() -> None:
+    table = only(
+        typeset("""
+        (In millions)
+
+        June 30,                          2023        2022
+        Goodwill                        67,886      67,524
+        Inventories                      2,500       3,742
+        """)
+    )
+    assert table.columns == ("June 30, 2023", "June 30, 2022")
+    assert table.unit == "In millions"
+
+
+def test_years_in_the_first_column_are_labels() -> None:
+    table = only(
+        typeset("""
+        Year Ending June 30,           Operating     Finance
+
+        2024                           $   2,784    $  1,747
+        2025                               2,508       2,087
+        Thereafter                         6,327      11,462
+        """)
+    )
+    assert [row.label for row in table.rows] == ["2024", "2025", "Thereafter"]
+    assert table.columns == ("Operating", "Finance")
+
+
+def test_percent_signs_and_footnotes_do_not_shift_columns() -> None:
+    table = only(
+        typeset("""
+                                          2023        2022
+        Organic sales                    (0.9) %      9.8  %
+        Divestitures                     (0.4)          —
+        Translation                      (2.6)        1.0
+        Total sales change               (3.9) %     10.8  %
+        """)
+    )
+    assert [row.values for row in table.rows] == [
+        ("(0.9)%", "9.8%"),
+        ("(0.4)", "—"),
+        ("(2.6)", "1.0"),
+        ("(3.9)%", "10.8%"),
+    ]
+
+
+def test_figures_inside_a_label_stay_there() -> None:
+    table = only(
+        typeset("""
+                                                          2017        2016
+        Unrealized losses, net of tax of $(5) and $12      (7)           9
+        Receivables, net of allowances of $348            213         186
+        Total                                             206         195
+        """)
+    )
+    assert table.rows[0] == Row(
+        table.rows[0].start, table.rows[0].end, "Unrealized losses, net of tax of $(5) and $12", ("(7)", "9")
+    )
+
+
+def test_two_tables_with_their_own_years_are_two() -> None:
+    page = typeset("""
+                                          2018        2017
+        Goodwill                           100          90
+        Inventories                         50          40
+
+                                          2019        2018
+        Debt                               300         280
+        Leases                              20          10
+        """)
+    assert [table.columns for table in tables(page)] == [("2018", "2017"), ("2019", "2018")]
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        """
+        Net sales rose 5% to $1,577 million in fiscal 2018 from $1,502 million
+        in fiscal 2017, and operating income fell 3% to $120 million, of which
+        $12 million came from discontinued operations in 2018 and 2017.
+        The decrease was due to prices, which fell between 2% and 5% in 2018.
+        """,
+        """
+        Item 1.   Business                                               4
+        Item 1A.  Risk Factors                                          10
+        Item 2.   Properties                                            12
+        Item 3.   Legal Proceedings                                     12
+        """,
+        "Signature    Title    Date\nJane Doe    Director    February 7, 2019",
+        "",
+    ],
+)
+def test_prose_and_contents_have_no_tables(prose: str) -> None:
+    assert tables(typeset(prose or " x ")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(in millions, except per share data)", "in millions, except per share data"),
+        ("$ in millions, except per share amounts", "in millions, except per share amounts"),
+        ("(Amounts in thousands)", "Amounts in thousands"),
+        ("(Millions)", "Millions"),
+        ("Net sales", None),
+    ],
+)
+def test_unit(text: str, expected: str | None) -> None:
+    found = unit(text)
+    assert (found and expected and expected in found) or found == expected
+
+
+@given(st.lists(st.lists(st.integers(-99_999, 99_999), min_size=3, max_size=3), min_size=2, max_size=12))
+def test_every_figure_is_found_in_its_column(figures: list[list[int]]) -> None:
+    shown = [[f"({abs(n):,})" if n < 0 else f"{n:,}" for n in row] for row in figures]
+    lines = [f"{'':30}" + "".join(f"{year:>14}" for year in (2021, 2020, 2019))]
+    # A closing parenthesis hangs over the column's edge.
+    lines += [
+        f"{f'Line item {chr(97 + i)}':30}"
+        + "".join(f"{v if v.endswith(')') else v + '.':>15}"[1:] for v in row).replace(".", " ")
+        for i, row in enumerate(shown)
+    ]
+    table = only(typeset("\n".join(lines)))
+    assert table.columns == ("2021", "2020", "2019")
+    assert [list(row.values) for row in table.rows] == shown
