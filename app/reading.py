@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.types import Document
+from app.tools import Tools
+from app.types import Condition, Document, Filter, Question
 
 _SUFFIXES = frozenset(
     "ag bancorp co communications companies company corp corporation enterprises group holding holdings inc "
@@ -43,6 +44,8 @@ _LATEST = re.compile(
     r"\b(?:most recent|latest|newest|last)\s+(?:10-?[KQ]|(?:annual|quarterly)\s+report|filing|quarter)\b", re.I
 )
 _COMPARED = re.compile(r"\b(?:compar|prior|previous|versus|vs\b|trend|histor|over (?:time|the))", re.I)
+_SHOWN = 20
+"""Most ids put into a trace."""
 _ANNUAL = frozenset({"10-K", "20-F", "AR"})
 
 
@@ -187,3 +190,22 @@ def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list
         for d in chosen
         if d.meta.form in _ANNUAL and d.meta.fiscal_year and {d.meta.fiscal_year - 1, d.meta.fiscal_year - 2} & years
     ]
+
+
+async def narrowed(question: Question, tools: Tools) -> Filter:
+    """The question's filter with the filings that its text names; what was read goes into the trace."""
+    reading = read(question.text, await tools.catalogue())
+    tools.note(
+        "read",
+        companies=reading.companies,
+        periods=reading.periods,
+        forms=reading.forms,
+        latest=reading.latest,
+        relaxed=reading.relaxed,
+        documents=reading.documents[:_SHOWN],
+        documents_total=len(reading.documents),
+    )
+    if not reading.documents:
+        return question.where
+    named = Condition("document_id", "$in", reading.documents)
+    return Filter((*question.where.conditions, named), question.where.access)

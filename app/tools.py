@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
 from app.ports import Embedder, Generator, Reranker, SparseEncoder, Store
 from app.types import (
     Access,
     Cost,
+    Document,
     Filter,
     FloatArray,
     Generation,
@@ -53,6 +55,10 @@ class Ports:
     generator: Generator
     reranker: Reranker | None = None
     prices: Prices = Prices()
+    catalogue: Catalogue = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "catalogue", Catalogue(self.store))
 
 
 def _ignore(event: str, data: Any) -> None:
@@ -135,6 +141,11 @@ class Tools:
             step.ops_source = min((r.ops_source for r in results), key=_WEAKEST.index, default="counted")
             step.detail["hits"] = [len(r.hits) for r in results]
             return results
+
+    async def catalogue(self) -> Sequence[Document]:
+        """The filings the caller may see."""
+        async with self._step("catalogue"):
+            return await self.ports.catalogue.documents(self.access)
 
     async def rerank(self, query: str, hits: Sequence[Hit]) -> list[float]:
         """A cross-encoder score per hit, in the hits' order."""

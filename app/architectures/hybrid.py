@@ -7,8 +7,9 @@ from pydantic import ConfigDict, Field
 
 from app.answering import answer_from
 from app.fusion import rrf
+from app.reading import narrowed
 from app.tools import Tools
-from app.types import Answer, Leg, Question
+from app.types import Answer, Filter, Hit, Leg, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,25 @@ class Hybrid:
     c: Annotated[float, Field(ge=0, le=10_000, description="Constant of Σ w/(c + rank).")] = 60.0
     dense_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     bm25_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
+    query_filters: Annotated[
+        bool, Field(description="Search only the filings that the question names by company, form and period.")
+    ] = True
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
+        where = await narrowed(question, tools) if self.query_filters else question.where
+        legs = await self._legs(question, tools)
+        fused = await self._fused(legs, where, tools)
+        if not fused and where != question.where:
+            tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
+            fused = await self._fused(legs, question.where, tools)
+        return await answer_from(question, fused[: question.k], tools)
+
+    async def _legs(self, question: Question, tools: Tools) -> list[Leg]:
         pool = max(self.pool, question.k)
         [query] = await tools.embed_queries([question.text])
-        legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", question.text), pool)]
-        dense, bm25 = await tools.search(legs, question.where)
+        return [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", question.text), pool)]
+
+    async def _fused(self, legs: list[Leg], where: Filter, tools: Tools) -> list[Hit]:
+        dense, bm25 = await tools.search(legs, where)
         weights = {"dense": self.dense_weight, "bm25": self.bm25_weight}
-        fused = rrf({"dense": dense.hits, "bm25": bm25.hits}, c=self.c, weights=weights)
-        return await answer_from(question, fused[: question.k], tools)
+        return rrf({"dense": dense.hits, "bm25": bm25.hits}, c=self.c, weights=weights)

@@ -1,0 +1,26 @@
+"""Which filings a caller may ask about, kept for some seconds so that a question does not list them anew."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.ports import Store
+from app.types import Access, Document
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """Document records by caller. What another process ingests shows after `fresh_s` seconds at the latest."""
+
+    store: Store
+    fresh_s: float = 10.0
+    _kept: dict[Access, tuple[float, Sequence[Document]]] = field(default_factory=dict)
+
+    async def documents(self, access: Access) -> Sequence[Document]:
+        """Ordered by id."""
+        kept = self._kept.get(access)
+        if kept is not None and time.monotonic() - kept[0] < self.fresh_s:
+            return kept[1]
+        documents = await self.store.documents(access)
+        self._kept[access] = (time.monotonic(), documents)
+        return documents
