@@ -1,5 +1,7 @@
 """What tests share: a small corpus in memory, the service over it, and a client without a network."""
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -7,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+import uvicorn
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 from starlette.types import Receive, Scope, Send
@@ -93,6 +96,29 @@ async def started(ports: Ports, **settings: Any) -> AsyncIterator[Started]:
     app = create_app(lambda _: nullcontext(ports), Settings(**settings))
     async with app.router.lifespan_context(app) as state:
         yield Started(app, dict(state or {}))
+
+
+@dataclass
+class Live:
+    url: str
+    server: uvicorn.Server
+    task: asyncio.Task[None]
+
+
+@asynccontextmanager
+async def live(ports: Ports, **settings: Any) -> AsyncIterator[Live]:
+    """A real server on a free loopback port; stopped gracefully at the end, unless it has been already."""
+    app = create_app(lambda _: nullcontext(ports), Settings(**settings))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started:  # noqa: ASYNC110  uvicorn offers no event to wait for
+            await asyncio.sleep(0.01)
+        try:
+            yield Live(f"http://127.0.0.1:{listener.getsockname()[1]}", server, task)
+        finally:
+            server.should_exit = True
+            await task
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from app.tools import Tools
 from app.types import AbstainReason
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
