@@ -138,15 +138,26 @@ def test_a_years_closing_figures_open_the_next(company: dict[str, Any]) -> None:
 
 
 def test_percentages_in_the_discussion_are_those_of_the_amounts_beside_them(pages: dict[str, list[str]]) -> None:
-    pattern = re.compile(
-        r"(increased|decreased) (?:by \$[\d,]+ million, or )?([\d.]+)%,? (?:or \$[\d,]+ million, )?"
-        r"to \$([\d,]+) million (?:in [^.$]* )?from \$([\d,]+) million"
+    amounts_after = re.compile(
+        r"(?P<verb>increased|decreased) (?:by \$[\d,]+ million, or )?(?P<percent>[\d.]+)%,? (?:or \$[\d,]+ million, )?"
+        r"to \$(?P<now>[\d,]+) million (?:in [^.$]* )?from \$(?P<before>[\d,]+) million"
     )
-    found = [match.groups() for texts in pages.values() for text in texts for match in pattern.finditer(text)]
-    assert len(found) >= 30
-    for verb, percent, now, before in found:
-        a, b = amount(now), amount(before)
-        assert (verb, percent) == ("increased" if a > b else "decreased", f"{100 * abs(a - b) / b:.1f}")
+    amount_before = re.compile(
+        r"of \$(?P<now>[\d,]+) million (?P<verb>increased|decreased) (?:by \$[\d,]+ million, or )?"
+        r"(?P<percent>[\d.]+)%,? from \$(?P<before>[\d,]+) million"
+    )
+    texts = [text for stem in pages for text in pages[stem]]
+    found = [match for text in texts for pattern in (amounts_after, amount_before) for match in pattern.finditer(text)]
+    assert len(found) > 50
+    for match in found:
+        now, before = amount(match["now"]), amount(match["before"])
+        assert match["verb"] == ("increased" if now > before else "decreased")
+        assert match["percent"] == f"{100 * abs(now - before) / before:.1f}"
+
+
+def test_no_sentence_moves_by_nothing(pages: dict[str, list[str]]) -> None:
+    odd = re.compile(r"unchanged by|\$0 million|[{}]|\bn/m\b|Total total")
+    assert [(stem, found[0]) for stem, texts in pages.items() for text in texts if (found := odd.search(text))] == []
 
 
 def test_the_discussion_cites_the_statements(pages: dict[str, list[str]]) -> None:

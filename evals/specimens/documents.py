@@ -241,6 +241,7 @@ class Document(Story):
             self._room(name)
             self._table(name)
             self._add(self.styles.small("See the accompanying notes to the consolidated financial statements."))
+            self._add(Spacer(1, 16))
         self._add(PageBreak())
 
     def _room(self, name: str) -> None:
@@ -356,7 +357,7 @@ class Document(Story):
 
     def _signatures(self) -> None:
         company = self.company
-        self._add(CondPageBreak(220), self.styles.centred("SIGNATURES", 12, bold=True, after=8))
+        self._add(CondPageBreak(220), Spacer(1, 16), self.styles.centred("SIGNATURES", 12, bold=True, after=8))
         self._say(
             "Pursuant to the requirements of the Securities Exchange Act of 1934, the registrant has duly caused this "
             "report to be signed on its behalf by the undersigned, thereunto duly authorized.",

@@ -215,7 +215,7 @@ class Styles:
 
     def part(self, text: str) -> Flowable:
         style = self._style("part", fontName=self.bold, fontSize=self.look.size + 2, leading=self.look.size + 5)
-        style.alignment, style.keepWithNext = TA_CENTER, 1
+        style.alignment, style.keepWithNext, style.spaceBefore = TA_CENTER, 1, 16
         return Heading(escape(text), style, text)
 
     def item(self, text: str) -> Flowable:

@@ -133,8 +133,8 @@ def _interim(company: Company, periods: Mapping[int, Period]) -> Report:
     ends = {year: quarter["current_end"], year - 1: quarter["prior_end"]}
     weights = {year: quarter["current"], year - 1: quarter["prior"]}
     shares = {past: company["shares"][YEARS.index(past)] for past in ends}
-    last = {past: part_of(periods[past], weights[past][-1], company, {}) for past in ends}
     fixed = {year: quarter.get("fixed", {}), year - 1: {}}
+    last = {past: part_of(periods[past], weights[past][-1], company, fixed[past]) for past in ends}
     to_date = {past: part_of(periods[past], sum(weights[past]), company, fixed[past]) for past in ends}
 
     def columns(group: str, parts: Mapping[int, Period]) -> tuple[Column, ...]:
@@ -150,7 +150,12 @@ def _interim(company: Company, periods: Mapping[int, Period]) -> Report:
     spans = [f"the first {MONTHS[number - 1]} months of {word}{past}" for past in ends]
     words = {"period": spans[0], "prior": spans[1]} if number > 1 else words
     cash_facts = _facts(company, year, words, (to_date[year], to_date[year - 1]), since)
-    facts |= {"end": quarter["current_end"], "filed_year": quarter["filed"][-4:], "prior_year": str(year - 1)}
+    facts |= {
+        "statements": "Part I, Item 1",
+        "end": quarter["current_end"],
+        "filed_year": quarter["filed"][-4:],
+        "prior_year": str(year - 1),
+    }
     income = three if number == 1 else three + since
     end, filed = quarter["current_end"], quarter["filed"]
     return Report(company, "10-Q", year, number, end, filed, income, since, balances, facts, cash_facts)
@@ -160,7 +165,14 @@ def _facts(
     company: Company, year: int, words: Mapping[str, str], periods: tuple[Period, Period], columns: tuple[Column, ...]
 ) -> dict[str, str]:
     now, before = periods
-    facts = {**words, "fy": words["period"], "year": str(year), "name": company["name"], "short": company["short"]}
+    facts = {
+        **words,
+        "fy": words["period"],
+        "year": str(year),
+        "statements": "Item 8",
+        "name": company["name"],
+        "short": company["short"],
+    }
     facts |= {name: company[name] for name in ("auditor", "ticker", "exchange")}
     facts |= {"holders": f"{1100 + 37 * (len(company['name']) + year % 7):,}"}
     for key, amount in (now.flows | now.closing).items():

@@ -44,7 +44,7 @@ def _expenses(report: Report, bank: Bank, variant: int, facts: Mapping[str, str]
             "share": percent(now[key], now["revenue"]),
             "share_prior": percent(before[key], before["revenue"]),
         }
-        sentences = bank["expense"]
+        sentences = bank["expense" if before[key] else "new_expense"]
         said.append(sentences[(variant + number) % len(sentences)].format_map({**facts, **figures}))
     return said
 
@@ -78,7 +78,9 @@ def segment_results(report: Report, bank: Bank, variant: int) -> list[tuple[str,
 
 def cash_and_debt(report: Report, bank: Bank, variant: int) -> list[str]:
     facts = {**_words(report), **report.cash_facts}
-    return [bank[name][variant % len(bank[name])].format_map(facts) for name in ("cash", "returns")]
+    flows = report.cash[0].flows
+    returns = "no_dividends" if not flows["dividends"] else "returns" if flows["buybacks"] else "no_buybacks"
+    return [bank[name][variant % len(bank[name])].format_map(facts) for name in ("cash", returns)]
 
 
 def _words(report: Report) -> dict[str, str]:

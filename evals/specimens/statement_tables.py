@@ -46,7 +46,15 @@ def header(columns: Sequence[Column]) -> tuple[tuple[tuple[str, int, int], ...],
             groups[-1] = (column.group, groups[-1][1], number)
         else:
             groups.append((column.group, number, number))
-    return tuple(groups), tuple((column.label, number, number) for number, column in enumerate(columns))
+    return tuple(groups), *label_lines([column.label for column in columns])
+
+
+def label_lines(labels: Sequence[str]) -> tuple[tuple[tuple[str, int, int], ...], ...]:
+    """One header line, or two where a label such as `September 30, 2024` is too long for a column."""
+    if max(map(len, labels)) <= 14:
+        return (tuple((label, number, number) for number, label in enumerate(labels)),)
+    parts = [label.rsplit(" ", 1) for label in labels]
+    return tuple(tuple((part[line], number, number) for number, part in enumerate(parts)) for line in (0, 1))
 
 
 def width(columns: Sequence[object]) -> float:

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 from evals.specimens.layout import Row, Table
 from evals.specimens.reports import FILED_YEARS, Column, Report, money, percent
-from evals.specimens.statement_tables import MILLIONS, Lister, balance, cash_flows, equity, header, income, title, width
+from evals.specimens.statement_tables import (
+    MILLIONS,
+    Lister,
+    balance,
+    cash_flows,
+    equity,
+    header,
+    income,
+    label_lines,
+    title,
+    width,
+)
 
 
 def tables(report: Report) -> dict[str, Table]:
@@ -68,10 +79,10 @@ def _results(report: Report) -> Table:
         move = f"{moved:.1f}%" if moved >= 0 else f"({-moved:.1f})%"
         cells = (money(a), money(b), percent(a, now.flows["revenue"]), move)
         rows.append(Row(label, cells, "total" if key == "revenue" else "plain", 0, key == "revenue"))
-    header_lines = (
-        ((now.group, 0, 1), ("Share of", 2, 2), ("Change", 3, 3)),
-        ((now.label, 0, 0), (before.label, 1, 1), ("total", 2, 2), ("in percent", 3, 3)),
-    )
+    *upper, lower = label_lines([now.label, before.label])
+    first = ((now.group, 0, 1), *(("Share of", 2, 2), ("Change", 3, 3)) * (not upper))
+    second = ((*line, ("Share of", 2, 2), ("Change", 3, 3)) for line in upper)
+    header_lines = (first, *second, (*lower, ("total", 2, 2), ("in percent", 3, 3)))
     return Table(header_lines, tuple(rows), "Summary of results", "(Dollars in millions)", 72.0)
 
 
