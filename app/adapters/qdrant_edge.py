@@ -31,7 +31,9 @@ from app.types import (
 
 T = TypeVar("T")
 
-_MIN_FREE_BYTES = 64 * 2**20
+_MIN_FREE_BYTES = 128 * 2**20
+"""What a batch may need at once: a log segment and a page of each storage, each of 32 MiB."""
+_NEW_INDEX_BYTES = 256 * 2**20
 _TIE_MARGIN = 8
 _ALL = 2**31
 _CLAUSES = ("must", "should", "must_not")
@@ -198,8 +200,8 @@ class EdgeStore:
             # The engine's term statistics forget a vector that is replaced, but not one that is deleted (until the
             # shard is loaded again), and BM25 scores must not depend on what used to be there.
             emptied = [edge.Point(id=record.id, vector={}, payload=record.payload) for record in chunks]
-            self._write("chunks", edge.UpdateOperation.upsert_points(emptied))
-            self._write("chunks", edge.UpdateOperation.delete_points([record.id for record in chunks]))
+            emptying = edge.UpdateOperation.upsert_points(emptied)
+            self._write("chunks", emptying, edge.UpdateOperation.delete_points([record.id for record in chunks]))
             self._write("pages", edge.UpdateOperation.delete_points([record.id for record in pages]))
             self._write("documents", edge.UpdateOperation.delete_points([pl.record_id(document_id)]))
             return len(chunks), len(pages)
@@ -222,15 +224,11 @@ class EdgeStore:
             raise StoreUnavailable(f"the index at {self._directory} is closed")
         return self._shards[name]
 
-    def _write(self, name: str, operation: edge.UpdateOperation) -> None:
-        free = shutil.disk_usage(self._directory).free
-        if free < self._min_free_bytes:
-            raise StoreUnavailable(
-                f"the disk of {self._directory} has {free / 2**20:.0f} MiB left and a write needs "
-                f"{self._min_free_bytes / 2**20:.0f}; the index stays readable, make room and repeat"
-            )
+    def _write(self, name: str, *operations: edge.UpdateOperation) -> None:
+        _need_room(self._directory, self._min_free_bytes)
         self._counts.clear()
-        self._shard(name).update(operation)
+        for operation in operations:
+            self._shard(name).update(operation)
         self._shard(name).flush()
 
     def _count(self, where: Filter) -> int:
@@ -294,6 +292,16 @@ def _take_lock(directory: Path) -> int:
     return lock
 
 
+def _need_room(directory: Path, least: int) -> None:
+    """The engine writes through memory maps, where a full disk kills the process (SIGBUS): refuse well before."""
+    free = shutil.disk_usage(directory).free
+    if free < least:
+        raise StoreUnavailable(
+            f"the disk of {directory} has {free / 2**20:.0f} MiB left and this write needs {least / 2**20:.0f} free; "
+            "what is stored stays readable, make room and repeat"
+        )
+
+
 def _settle_stamp(directory: Path, stamp: IndexStamp) -> None:
     """Check the folder's stamp or, in a new folder, write it: complete or not at all."""
     path = directory / "stamp.json"
@@ -338,6 +346,7 @@ def _open_shard(path: Path, design: tuple[edge.EdgeConfig, Mapping[str, pl.Index
     """Load a shard, made complete with its indexes under another name first where there is none."""
     with _engine_errors(path):
         if not path.exists():
+            _need_room(path.parent, _NEW_INDEX_BYTES)
             config, indexes = design
             draft = path.with_suffix(".new")
             shutil.rmtree(draft, ignore_errors=True)

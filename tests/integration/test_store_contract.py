@@ -226,6 +226,10 @@ async def test_ops_are_the_chunks_that_pass_the_filter(store: WritableStore) -> 
     dense, bm25, nothing = await store.search(legs, where)
     assert [dense.ops, bm25.ops, nothing.ops] == [3, 3, 0]
     assert (bm25.ops_source, nothing.ops_source) == ("bound", "counted")
+    await store.put_chunks([chunk(9, "beta-2", fiscal_year=2020)], [vectors()])
+    assert [result.ops for result in await store.search(legs, where)] == [4, 4, 0]
+    await store.delete_document("acme-1")
+    assert [result.ops for result in await store.search(legs, where)] == [1, 1, 0]
 
 
 YEARS: dict[int, dict[str, Any]] = {
