@@ -15,7 +15,7 @@ pytest.importorskip("reportlab", reason="the specimens extra is not installed")
 
 from evals.specimens.__main__ import main, write_specimens
 from evals.specimens.layout import MARK, Table
-from evals.specimens.questions import EvidenceMissing, build, theme_counts
+from evals.specimens.questions import QuestionError, build, theme_counts
 from evals.specimens.reports import Report, companies, reports
 from evals.specimens.tables import tables
 from ingest.pdf import read_pdf
@@ -210,7 +210,7 @@ def test_a_theme_has_one_leading_sector(theme: str, counts: dict[str, int]) -> N
 
 
 def test_evidence_on_no_page_is_an_error() -> None:
-    with pytest.raises(EvidenceMissing, match="specimen_on_01: no page holds"):
+    with pytest.raises(QuestionError, match="specimen_on_01: no page holds"):
         build(REPORTS, {report.stem: ["an empty page"] for report in REPORTS})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from reportlab.platypus import CondPageBreak, Flowable, PageBreak, Spacer
 
-from evals.specimens.layout import MARK, Row, Story, Styles, Table, TableFlowable, write
+from evals.specimens.layout import MARK, Row, Styles, Table, TableFlowable, write
 from evals.specimens.reports import HERE, Report
 from evals.specimens.results import cash_and_debt, revenue_and_profit, segment_results
 from evals.specimens.tables import tables
@@ -29,7 +29,7 @@ def pdf(report: Report, variant: int) -> bytes:
     return write(report.look, running, report.title, Document(report, variant))
 
 
-class Document(Story):
+class Document:
     """The flowables of one report; called once for each layout pass."""
 
     def __init__(self, report: Report, variant: int) -> None:

@@ -1,14 +1,15 @@
 """Draw a filing with reportlab: paragraphs, statement tables, running headers and printed page numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from xml.sax.saxutils import escape
 
 from reportlab.lib.colors import Color, HexColor, black
 from reportlab.lib.enums import TA_CENTER, TA_JUSTIFY, TA_LEFT
 from reportlab.lib.pagesizes import letter
+from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfbase.pdfmetrics import stringWidth
@@ -40,6 +41,8 @@ class Look:
     justified: bool = False
     outline: bool = False
     """Whether the PDF has bookmarks."""
+    encrypted: bool = False
+    """Whether the PDF is encrypted with an empty user password, as half of real filings are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +247,10 @@ class Filing(BaseDocTemplate):  # type: ignore[misc]
     """One PDF being written; records on which printed page each heading falls."""
 
     def __init__(self, stream: BytesIO, look: Look, running: str, title: str) -> None:
-        super().__init__(
-            stream, pagesize=letter, invariant=1, title=title, author="Specimen generator", pageCompression=1
-        )
+        options: dict[str, Any] = {"pagesize": letter, "invariant": 1, "pageCompression": 1}
+        if look.encrypted:
+            options["encrypt"] = StandardEncryption("", ownerPassword="specimen", canModify=0, strength=128)
+        super().__init__(stream, title=title, author="Specimen generator", **options)
         self.look, self.running = look, running
         self.pages: dict[str, str] = {}
         self.part_name = self.item_name = ""
@@ -295,7 +299,11 @@ class Filing(BaseDocTemplate):  # type: ignore[misc]
             canvas.drawRightString(WIDTH - MARGIN, 36, self.printed())
 
 
-def write(look: Look, running: str, title: str, story: "Story") -> bytes:
+Story: TypeAlias = Callable[[Mapping[str, str]], list[Flowable]]
+"""Makes a document's flowables, given the printed page of each heading ({part/heading: number}) where it is known."""
+
+
+def write(look: Look, running: str, title: str, story: Story) -> bytes:
     """The PDF's bytes, the same on every run; laid out twice so that the contents page knows the printed pages."""
     pages: Mapping[str, str] = {}
     stream = BytesIO()
@@ -305,10 +313,3 @@ def write(look: Look, running: str, title: str, story: "Story") -> bytes:
         filing.build(story(pages))
         pages = filing.pages
     return stream.getvalue()
-
-
-class Story:
-    """What `write` draws: a call with the known printed pages ({part/heading: number}) returns the flowables."""
-
-    def __call__(self, pages: Mapping[str, str]) -> list[Flowable]:
-        raise NotImplementedError

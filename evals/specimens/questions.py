@@ -14,7 +14,7 @@ Question: TypeAlias = dict[str, Any]
 """One line of questions.jsonl."""
 
 
-class EvidenceMissing(ValueError):
+class QuestionError(ValueError):
     """A question cites a string that no page of the report holds, or a comparison that the figures contradict."""
 
 
@@ -27,7 +27,7 @@ def page_texts(data: bytes) -> list[str]:
 def build(reports: Sequence[Report], pages: Mapping[str, Sequence[str]]) -> list[Question]:
     """Every question with its evidence located. `pages` maps a report's stem to its page texts.
 
-    Raises EvidenceMissing where a cited string is on no page.
+    Raises QuestionError where a cited string is on no page.
     """
     by_stem = {report.stem: report for report in reports}
     asked = tomllib.loads((HERE / "questions.toml").read_text(encoding="utf-8"))["question"]
@@ -78,7 +78,7 @@ def _number(text: str) -> float:
 def _check_order(name: str, greater: Sequence[str], facts: Mapping[str, Mapping[str, str]]) -> None:
     figures = [_number(f"{{{path}}}".format_map(facts)) for path in greater]
     if any(left <= right for left, right in pairwise(figures)):
-        raise EvidenceMissing(f"{name}: {greater} are {figures}, not falling")
+        raise QuestionError(f"{name}: {greater} are {figures}, not falling")
 
 
 def _row_text(report: Report, place: str) -> str:
@@ -86,14 +86,14 @@ def _row_text(report: Report, place: str) -> str:
     for row in tables(report)[table].rows:
         if row.label == label and row.cells:
             return row.text
-    raise EvidenceMissing(f"{report.stem} has no line {place}")
+    raise QuestionError(f"{report.stem} has no line {place}")
 
 
 def _page_of(name: str, text: str, pages: Sequence[str]) -> int:
     for number, page in enumerate(pages, start=1):
         if text in page:
             return number
-    raise EvidenceMissing(f"{name}: no page holds {text!r}")
+    raise QuestionError(f"{name}: no page holds {text!r}")
 
 
 def theme_counts(reports: Sequence[Report], theme: str) -> dict[str, int]:
@@ -121,7 +121,7 @@ def _theme(raw: Mapping[str, Any], reports: Sequence[Report]) -> Question:
     counts = theme_counts(reports, raw["theme"])
     first, second = sorted(counts.values(), reverse=True)[:2]
     if first == second:
-        raise EvidenceMissing(f"theme {raw['theme']}: two sectors share the count {first}")
+        raise QuestionError(f"theme {raw['theme']}: two sectors share the count {first}")
     winner = next(sector for sector, count in counts.items() if count == first)
     evidence, named = [], []
     for report in _latest(reports):

@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evals.specimens.layout import Row, RowKind, Table
 from evals.specimens.reports import Column, Report, money, per_share
-from evals.specimens.statements import YEARS, Lines, total, total_assets, total_equity, total_liabilities
+from evals.specimens.statements import (
+    LIABILITIES,
+    OPERATING,
+    YEARS,
+    Lines,
+    total,
+    total_assets,
+    total_equity,
+    total_liabilities,
+)
 
 UNITS = "(In millions, except per share data)"
 MILLIONS = "(In millions)"
@@ -77,6 +86,10 @@ class Lister:
         self, label: str, amount: Callable[[Lines], int], kind: RowKind = "subtotal", *, dollar: bool = False
     ) -> Row:
         return Row(label, tuple(money(amount(lines)) for lines in self.columns), kind, 0, dollar)
+
+    def present(self, entries: Iterable[tuple[str, str, int]]) -> list[Row]:
+        """A line for each (label, flow, sign) that is not zero in every column."""
+        return [self.row(label, key, sign=sign, indent=1) for label, key, sign in entries if self.any(key)]
 
     def any(self, key: str) -> bool:
         return any(lines.get(key, 0) for lines in self.columns)
@@ -241,45 +254,47 @@ def _bank_balance(report: Report, balances: list[Lines]) -> list[Row]:
     ]
 
 
+ADJUSTMENTS = (
+    ("Depreciation", "depreciation", 1),
+    ("Amortization of intangible assets", "amortization", 1),
+    ("Impairment of goodwill", "impairment", 1),
+    ("Provision for credit losses", "provision", 1),
+    ("Share-based compensation", "share_based", 1),
+)
+"""Lines of the cash flow statement: label, flow, and the sign with which the flow enters."""
+INVESTING = (
+    ("Purchases of property, plant and equipment", "capex", -1),
+    ("Acquisitions, net of cash acquired", "acquisitions", -1),
+    ("Securities, net of maturities", "change:securities", -1),
+    ("Loans made, net of repayments", "lent", -1),
+)
+FINANCING = (
+    ("Net change in deposits", "change:deposits", 1),
+    ("Proceeds from borrowings", "borrowed", 1),
+    ("Repayment of borrowings", "repaid", -1),
+    ("Dividends paid", "dividends", -1),
+    ("Repurchases of common stock", "buybacks", -1),
+)
+
+
 def cash_flows(report: Report) -> Table:
     make = Lister(column.flows for column in report.cash)
-    bank = report.company["kind"] == "bank"
-
-    def lines(*entries: tuple[str, str, int]) -> list[Row]:
-        return [make.row(label, key, sign=sign, indent=1) for label, key, sign in entries if make.any(key)]
-
-    changes = [("receivables", -1), ("inventories", -1), ("other_current", -1), ("payables", 1), ("accrued", 1)]
-    changes.append(("deferred_revenue", 1))
-    moved = lines(*((title(report, key), f"change:{key}", sign) for key, sign in changes))
+    changes = [
+        (title(report, name), f"change:{name}", 1 if name in LIABILITIES["commercial"] else -1) for name in OPERATING
+    ]
+    moved = make.present(changes)
     rows = [
         Row("Operating activities", kind="heading"),
         make.row(title(report, "net_income"), "net_income", indent=1, dollar=True),
-        *lines(
-            ("Depreciation", "depreciation", 1),
-            ("Amortization of intangible assets", "amortization", 1),
-            ("Impairment of goodwill", "impairment", 1),
-            ("Provision for credit losses", "provision", 1),
-            ("Share-based compensation", "share_based", 1),
-        ),
+        *make.present(ADJUSTMENTS),
         *([Row("Changes in operating assets and liabilities:", indent=1)] if moved else []),
         *moved,
         make.row(_used("operating", make), "cash_operating", "subtotal"),
         Row("Investing activities", kind="heading"),
-        *lines(
-            ("Purchases of property, plant and equipment", "capex", -1),
-            ("Acquisitions, net of cash acquired", "acquisitions", -1),
-            ("Securities, net of maturities", "change:securities", -1),
-            ("Loans made, net of repayments", "lent", -1),
-        ),
+        *make.present(INVESTING),
         make.row(_used("investing", make), "cash_investing", "subtotal"),
         Row("Financing activities", kind="heading"),
-        *lines(
-            ("Net change in deposits", "change:deposits", 1),
-            ("Proceeds from borrowings" if bank else "Proceeds from issuance of debt", "borrowed", 1),
-            ("Repayment of borrowings" if bank else "Repayment of debt", "repaid", -1),
-            ("Dividends paid", "dividends", -1),
-            ("Repurchases of common stock", "buybacks", -1),
-        ),
+        *make.present(FINANCING),
         make.row(_used("financing", make), "cash_financing", "subtotal"),
         make.row("Net increase (decrease) in cash", "cash_change", "subtotal"),
         *_cash_ends(report),
