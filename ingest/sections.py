@@ -278,34 +278,41 @@ def _parent(items: Sequence[Section], current: int) -> str | None:
 _MARGIN = 3
 """Lines from a page's top and bottom among which running headers and footers stand."""
 _NOT_RUNNING = re.compile(r"\bended\b|\bmonths\b|\bweeks\b|millions|thousands|as of\b|\btotal\b", re.I)
-_PAGE_NUMBER = re.compile(r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:#|[ivxl]+)(?:\s*(?:of|/)\s*#)?[-–—\s]*", re.I)
+_PAGE_NUMBER = re.compile(
+    r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:\d{1,4}|[ivxl]+)(?:\s*(?:of|/)\s*\d+)?[-–—\s]*", re.I
+)
 
 
 def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:
     """For each page the spans of its running headers and footers, page numbers included, in order.
 
-    A running line stands among the first or last three lines of at least three pages and of 6 % of them, but for its
-    numbers; headers of tables never count.
+    A running line stands among the first or last three lines of at least three pages and of a tenth of them, the same but
+    for a number that grows with the pages; what may head a table never counts.
     """
-    margins = [list(_margin_lines(page.text)) for page in pages]
-    counts = Counter(key for lines in margins for key in {_key(text) for _, text in lines})
-    least = max(3, 0.06 * len(pages))
+    margins = [[(start, text, _keys(text, page.number)) for start, text in _margin_lines(page.text)] for page in pages]
+    counts = Counter(key for lines in margins for key in {key for *_, keys in lines for key in keys})
+    least = max(3, 0.1 * len(pages))
     return [
-        tuple((start, start + len(text)) for start, text in lines if _is_running(text, counts[_key(text)], least))
+        tuple(
+            (start, start + len(text))
+            for start, text, keys in lines
+            if _may_run(text) and max(counts[key] for key in keys) >= (3 if _PAGE_NUMBER.fullmatch(text) else least)
+        )
         for lines in margins
     ]
 
 
-def _is_running(text: str, count: int, least: float) -> bool:
-    key = _key(text)
-    if _PAGE_NUMBER.fullmatch(key):
-        return count >= 3
-    letters = sum(c.isalpha() for c in key)
-    return count >= least and letters >= 4 and len(text) < 120 and not _NOT_RUNNING.search(text)
+def _may_run(text: str) -> bool:
+    if _PAGE_NUMBER.fullmatch(text):
+        return True
+    return len(text) < 120 and sum(c.isalpha() for c in text) >= 4 and not _NOT_RUNNING.search(text)
 
 
-def _key(text: str) -> str:
-    return re.sub(r"\d+", "#", text.casefold())
+def _keys(text: str, page: int) -> tuple[str, ...]:
+    """The line itself, and without its first or last number if that is so many pages from the page's own."""
+    line = text.casefold()
+    numbers = list(re.finditer(r"\d{1,4}", line))
+    return line, *(f"{line[: n.start()]}{int(n[0]) - page:+}#{line[n.end() :]}" for n in (*numbers[:1], *numbers[-1:]))
 
 
 def _margin_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -27,6 +27,7 @@ _UNIT = re.compile(
     re.I,
 )
 _TITLE = re.compile(r"statements?\b|balance sheets?\b|schedule\b|^table of contents", re.I)
+_WIDTHS = {"(": 0.6, ")": 0.6, "%": 1.6, ",": 0.5, ".": 0.5, " ": 0.5, "*": 0.7, "—": 1.8}
 _WIDE = 0.65
 """Blank space between two columns, in line heights, from which it is more than a word space."""
 
@@ -162,7 +163,7 @@ def _figures(words: Sequence[Cell], height: float) -> list[Cell]:
         first = number - (number > 0 and words[number - 1].text in _CURRENCIES)
         if first and first == number and words[first].x0 - words[first - 1].x1 < wide:
             break
-        text = " ".join(w.text for w in words[first : index + 1]).replace(" %", "%")
+        text = " ".join(w.text for w in words[first : number + 1])
         figures.append(Cell(words[first].start, words[index].end, words[number].x0, words[number].x1, text))
         index = first - 1
     figures.reverse()
@@ -224,24 +225,27 @@ class Column(NamedTuple):
 
 
 def _columns(body: Sequence[Line]) -> list[Column]:
-    """Columns by the right edges of their digits; centred figures are joined where they overlap."""
+    """Columns by the right edges of their digits; groups that overlap, or touch and share no row, are one column."""
     data = [line for line in body if line.is_data]
     stray = _stray(data)
-    figures = sorted((_edge(v), v.x0, v.x1) for line in data for v in line.values if v is not stray)
-    groups: list[list[tuple[float, float, float]]] = []
+    figures = sorted(
+        (_edge(v), v.x0, v.x1, row) for row, line in enumerate(data) for v in line.values if v is not stray
+    )
+    groups: list[list[tuple[float, float, float, int]]] = []
     for figure in figures:
         if groups and figure[0] - groups[-1][-1][0] <= 5.0:
             groups[-1].append(figure)
         else:
             groups.append([figure])
-    columns: list[Column] = []
+    merged: list[list[tuple[float, float, float, int]]] = []
     for group in groups:
-        column = Column(min(f[1] for f in group), max(f[2] for f in group), sum(f[0] for f in group) / len(group))
-        if columns and column.x0 < columns[-1].x1 - 2:
-            last = columns.pop()
-            column = Column(min(last.x0, column.x0), max(last.x1, column.x1), max(last.edge, column.edge))
-        columns.append(column)
-    return columns
+        overlap = max(f[2] for f in merged[-1]) - min(f[1] for f in group) if merged else -1e9
+        apart = merged and {f[3] for f in merged[-1]}.isdisjoint(f[3] for f in group)
+        if overlap > (-3 if apart else 2):
+            merged[-1] += group
+        else:
+            merged.append(group)
+    return [Column(min(f[1] for f in g), max(f[2] for f in g), sum(f[0] for f in g) / len(g)) for g in merged]
 
 
 def _stray(data: Sequence[Line]) -> Cell | None:
@@ -254,8 +258,15 @@ def _stray(data: Sequence[Line]) -> Cell | None:
 
 def _edge(value: Cell) -> float:
     """Right edge of a figure's last digit: closing marks hang over it."""
-    hanging = len(value.text) - len(value.text.rstrip(")%*]"))
-    return value.x1 - hanging * 0.8 * (value.x1 - value.x0) / max(len(value.text), 1)
+    hanging = value.text[len(value.text.rstrip(")%*]")) :]
+    if not hanging:
+        return value.x1
+    return value.x1 - (value.x1 - value.x0) * _width(hanging) / _width(value.text)
+
+
+def _width(text: str) -> float:
+    """In digits of a common typeface."""
+    return sum(_WIDTHS.get(character, 1.0) for character in text)
 
 
 def _is_table(body: Sequence[Line], columns: Sequence[Column]) -> bool:
@@ -379,7 +390,7 @@ def _rows(page: Page, body: Sequence[Line], columns: Sequence[Column]) -> Iterab
         values = [""] * len(columns)
         for value in figures:
             at = _nearest(columns, _edge(value))
-            values[at] = f"{values[at]} {value.text}".strip()
+            values[at] = f"{values[at]} {page.text[value.start : value.end].replace(' %', '%')}".strip()
         yield Row(start, line.end, label, tuple(values))
         pending = []
 
