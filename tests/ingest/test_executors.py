@@ -45,12 +45,12 @@ async def reason(pool: ProcessPool[str, str], order: str, timeout_s: float = 20.
 async def test_a_dead_process_costs_its_own_file_alone() -> None:
     pool = ProcessPool(perform, 2)
     try:
-        deaths = await asyncio.gather(reason(pool, "segfault"), reason(pool, "exit"), reason(pool, "fail"))
-        assert deaths == [
+        deaths = tuple(await asyncio.gather(*(reason(pool, order) for order in ("segfault", "exit", "fail"))))
+        assert deaths == (
             ("crashed", "the parser died on this file (signal SIGSEGV)"),
             ("crashed", "the parser died on this file (exit status 7)"),
             ("crashed", "the parser failed on this file: ValueError: negative page count"),
-        ]
+        )
         assert await asyncio.gather(*(pool.run(f"n{n}", 20) for n in range(5))) == [f"done n{n}" for n in range(5)]
     finally:
         pool.close()
@@ -98,7 +98,7 @@ async def test_cancelling_ends_the_process(tmp_path: Path) -> None:
     try:
         seen = tmp_path / "seen"
         waiting = asyncio.create_task(pool.run(f"note {seen}", 60))
-        while not seen.exists():
+        while not seen.exists():  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,0 +1,138 @@
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import qdrant_edge as edge
+
+from app.adapters.qdrant_edge import EdgeStore
+from ingest.cli import INTERRUPTED, OK, TERMINATED
+from tests.ingest.filings import prose, stamp, write_corpus, write_pdf
+
+ROOT = Path(__file__).parents[2]
+KILLS = 10
+
+
+def start(data: Path, *arguments: str | Path, seconds_per_text: float = 0.004) -> "subprocess.Popen[bytes]":
+    """The command line in a process of its own, over the embedded store and the hashing embedder."""
+    environment = {**os.environ, "DATA_DIR": str(data), "SECONDS_PER_TEXT": str(seconds_per_text)}
+    command = [sys.executable, "-m", "tests.ingest.filings", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finish(data: Path, *arguments: str | Path) -> int:
+    process = start(data, *arguments, seconds_per_text=0)
+    process.communicate()
+    return process.returncode
+
+
+def contents(data: Path) -> dict[str, Mapping[str, Any]]:
+    """Every point of the index with payload and vectors, but for times."""
+    store = EdgeStore.open(data / "index" / "filings", stamp(), create=False)
+    try:
+        found: dict[str, Mapping[str, Any]] = {}
+        for name, shard in store._shards.items():
+            request = edge.ScrollRequest(limit=100_000, with_payload=True, with_vector=True)
+            for point in shard.scroll(request)[0]:
+                payload = {key: value for key, value in (point.payload or {}).items() if key != "ingested_at"}
+                found[f"{name}/{point.id}"] = {"payload": payload, "vector": _plain(point.vector)}
+        return found
+    finally:
+        store.close()
+
+
+def _plain(vector: Any) -> Any:
+    if isinstance(vector, dict):
+        return {name: _plain(part) for name, part in vector.items()}
+    if isinstance(vector, edge.SparseVector):
+        return list(vector.indices), list(vector.values)
+    return vector
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpus(folder, files=6, pages=6)
+    shutil.copy(folder / "filing-2.pdf", folder / "same-as-2.pdf")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Mapping[str, Any]]:
+    data = tmp_path_factory.mktemp("undisturbed")
+    assert finish(data, corpus) == OK
+    return contents(data)
+
+
+@pytest.mark.slow
+def test_killed_at_random_points_it_ends_like_an_undisturbed_run(
+    corpus: Path, undisturbed: dict[str, Mapping[str, Any]], tmp_path: Path
+) -> None:
+    chance, kills, seen = random.Random(7), 0, set[int]()
+    data = tmp_path / "data"
+    while kills < KILLS:
+        process = start(data, corpus)
+        deadline = time.monotonic() + chance.uniform(0.5, 4.0)
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() is None:
+            process.kill()
+            kills += 1
+        process.communicate()
+        if process.returncode == OK:
+            assert contents(data) == undisturbed
+            shutil.rmtree(data)
+        elif (data / "index" / "filings" / "stamp.json").exists():
+            seen.add(len(contents(data)))
+    assert finish(data, corpus) == OK
+    assert contents(data) == undisturbed
+    assert finish(data, "verify") == OK
+    assert len(seen) > 2, "no kill hit a half-written index"
+
+
+@pytest.mark.slow
+def test_killed_while_it_replaces_it_ends_like_an_undisturbed_run(tmp_path: Path) -> None:
+    folder, data, clean = tmp_path / "filings", tmp_path / "data", tmp_path / "clean"
+    write_corpus(folder, files=3, pages=6)
+    assert finish(data, folder) == OK
+    for number in (1, 2, 3):
+        write_pdf(folder / f"filing-{number}.pdf", *(prose(f"new firm {number} page {p}", 30) for p in range(6)))
+    assert finish(clean, folder) == OK
+    chance, kills = random.Random(11), 0
+    for _ in range(8):
+        process = start(data, folder, seconds_per_text=0.01)
+        time.sleep(chance.uniform(0.8, 2.5))
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
+    assert finish(data, folder) == OK
+    assert kills > 0
+    assert contents(data) == contents(clean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("request_to_stop", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_asked_to_stop_it_leaves_what_a_second_run_completes(
+    corpus: Path,
+    undisturbed: dict[str, Mapping[str, Any]],
+    tmp_path: Path,
+    request_to_stop: signal.Signals,
+    status: int,
+) -> None:
+    process = start(tmp_path, corpus, "--json", seconds_per_text=0.05)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(request_to_stop)
+    rest, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (status, b"")
+    assert b'"type": "summary"' in rest
+    assert b'"outcome": "created"' in first
+    assert finish(tmp_path, corpus) == OK
+    assert contents(tmp_path) == undisturbed
