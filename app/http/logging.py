@@ -101,7 +101,8 @@ class RequestLog:
         handler = getattr(scope.get("route"), "path", "unmatched")
         self.metrics.http(handler, scope["method"], status, seconds)
         fields = {"method": scope["method"], "path": scope["path"], "status": status, "ms": round(seconds * 1000, 1)}
-        logger.info("request", extra={"fields": fields | scope["state"].get("log", {})})
+        state = scope["state"]
+        logger.info("request", extra={"fields": fields | state.get("log", {}) | {"request_id": state["request_id"]}})
 
 
 def _given_or_new(given: str | None) -> str:

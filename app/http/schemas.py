@@ -39,8 +39,8 @@ def _encodable(value: dict[str, Any]) -> dict[str, Any]:
 
 QuestionText = Annotated[
     str,
-    BeforeValidator(_clean, json_schema_input_type=str),
     StringConstraints(strip_whitespace=True, min_length=1, max_length=_MOST_CHARACTERS),
+    BeforeValidator(_clean),
 ]
 """Control characters become spaces, white space at the ends goes."""
 
