@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from evals.specimens.reports import Report, change, percent, verb
 from evals.specimens.statement_tables import title
 
-Bank = Mapping[str, list[str]]
+Wording = Mapping[str, list[str]]
 """Variants of one kind of sentence by name."""
 
 
-def revenue_and_profit(report: Report, bank: Bank, variant: int) -> list[str]:
+def revenue_and_profit(report: Report, wording: Wording, variant: int) -> list[str]:
     """Paragraphs on revenue, margins, expenses and net income."""
     facts = _words(report)
 
     def say(name: str, **more: str) -> str:
-        return bank[name][variant % len(bank[name])].format_map({**facts, **more})
+        return wording[name][variant % len(wording[name])].format_map({**facts, **more})
 
     texts = [say("revenue")]
     if report.company["kind"] == "bank":
@@ -22,13 +22,13 @@ def revenue_and_profit(report: Report, bank: Bank, variant: int) -> list[str]:
     else:
         if report.company.get("gross_profit", True):
             texts.append(say("gross", cost_label=report.company["expenses"][0]["label"]))
-        texts.append(" ".join(_expenses(report, bank, variant, facts)))
+        texts.append(" ".join(_expenses(report, wording, variant, facts)))
         texts.append(say("operating"))
     return [*texts, say("net")]
 
 
-def _expenses(report: Report, bank: Bank, variant: int, facts: Mapping[str, str]) -> list[str]:
-    """One sentence for each expense that is set as a share of revenue, the first (cost) left out."""
+def _expenses(report: Report, wording: Wording, variant: int, facts: Mapping[str, str]) -> list[str]:
+    """One sentence for each expense that is not zero, the first (cost) left out."""
     now, before = report.income[0].flows, report.income[1].flows
     said = []
     for number, expense in enumerate(report.company["expenses"][1:]):
@@ -44,12 +44,12 @@ def _expenses(report: Report, bank: Bank, variant: int, facts: Mapping[str, str]
             "share": percent(now[key], now["revenue"]),
             "share_prior": percent(before[key], before["revenue"]),
         }
-        sentences = bank["expense" if before[key] else "new_expense"]
+        sentences = wording["expense" if before[key] else "new_expense"]
         said.append(sentences[(variant + number) % len(sentences)].format_map({**facts, **figures}))
     return said
 
 
-def segment_results(report: Report, bank: Bank, variant: int) -> list[tuple[str, str]]:
+def segment_results(report: Report, wording: Wording, variant: int) -> list[tuple[str, str]]:
     """(segment, paragraph) with the company's own account of what moved it."""
     facts = _words(report)
     now, before = report.income[0].flows, report.income[1].flows
@@ -71,16 +71,16 @@ def segment_results(report: Report, bank: Bank, variant: int) -> list[tuple[str,
             "margin_prior": percent(q, b),
             "driver": (drivers[number] if report.quarter else segment[str(report.year)]).format_map(facts),
         }
-        chosen = (bank[kind][(variant + number) % len(bank[kind])] for kind in ("segment", "profit"))
+        chosen = (wording[kind][(variant + number) % len(wording[kind])] for kind in ("segment", "profit"))
         told.append((name, " ".join(text.format_map({**facts, **figures}) for text in chosen)))
     return told
 
 
-def cash_and_debt(report: Report, bank: Bank, variant: int) -> list[str]:
+def cash_and_debt(report: Report, wording: Wording, variant: int) -> list[str]:
     facts = {**_words(report), **report.cash_facts}
     flows = report.cash[0].flows
     returns = "no_dividends" if not flows["dividends"] else "returns" if flows["buybacks"] else "no_buybacks"
-    return [bank[name][variant % len(bank[name])].format_map(facts) for name in ("cash", returns)]
+    return [wording[name][variant % len(wording[name])].format_map(facts) for name in ("cash", returns)]
 
 
 def _words(report: Report) -> dict[str, str]:
