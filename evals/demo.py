@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.settings import Settings
+from ingest.cli import OK, SOME_FAILED
 
 Reply: TypeAlias = dict[str, Any]
 
@@ -81,15 +82,15 @@ def one_of_each_class(questions: Path) -> list[Reply]:
 
 
 def answer_cell(reply: Reply) -> Text:
-    """The answer and, below it, a line for each citation; a problem's title and detail where there is no answer."""
+    """The answer and, below it, a line for each page cited; a problem's title and detail where there is no answer."""
     if "answer" not in reply:
         return Text(f"{reply['title']}: {reply['detail']}", style="red")
     if reply["abstained"]:
         return Text(f"no answer ({reply['reason']})  {reply['answer']}".strip(), style="yellow")
     cell = Text(reply["answer"])
-    for citation in reply["citations"]:
-        verified = citation["verified"]
-        cell.append(f"\n[{citation['marker']}] {citation['title']}, page {citation['page']} ", style="cyan")
+    cited = [(c["marker"], c["title"], c["page"], c["verified"]) for c in reply["citations"]]
+    for marker, title, page, verified in dict.fromkeys(cited):
+        cell.append(f"\n[{marker}] {title}, page {page} ", style="cyan")
         cell.append("verified" if verified else "not verified", style="green" if verified else "yellow")
     return cell
 
@@ -117,9 +118,9 @@ def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
 
 
 def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
-    """Each architecture over all questions; the two currencies in columns of their own."""
+    """Each architecture over all questions: outcomes, verified citations, and the two currencies, never added up."""
     table = Table(box=box.SIMPLE_HEAD, title=Text("All questions", style="bold"), title_justify="left")
-    for heading in ("arch", "answered", "no answer", "failed", "verified citations", "ops", "LLM calls", "median ms"):
+    for heading in ("arch", "answered", "abstained", "failed", "verified", "ops", "LLM calls", "median ms"):
         table.add_column(heading, justify="left" if heading == "arch" else "right")
     for arch in asked[0]:
         replies = [each[arch] for each in asked]
@@ -131,7 +132,7 @@ def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
             f"{len(good) - abstained}",
             f"{abstained}",
             f"{len(replies) - len(good)}",
-            f"{sum(citation['verified'] for citation in citations)} of {len(citations)}",
+            f"{sum(citation['verified'] for citation in citations)}/{len(citations)}",
             f"{sum(reply['cost']['ops'] for reply in replies):,}",
             f"{sum(reply['cost']['llm_calls'] for reply in replies)}",
             f"{statistics.median(reply['cost']['latency_ms'] for reply in replies):,.0f}",
@@ -153,7 +154,7 @@ def ask_all(url: str, questions: Sequence[Reply], console: Console) -> list[dict
                 arch: client.post("/query", params={"arch": arch}, json={"question": question["question"]}).json()
                 for arch in able
             }
-            console.print(replies_table(question, replies))
+            console.print(replies_table(question, replies), "")
             asked.append(replies)
     return asked
 
@@ -166,10 +167,11 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
     if run("evals.specimens", specimens, folder=folder):
         raise DemoFailed("the specimen filings could not be written")
     console.rule("Ingesting")
-    if run("ingest", specimens / "filings", *filings, folder=folder):
-        console.print(
-            "Some files were not ingested; the list above says why. Going on with the others.", style="yellow"
-        )
+    status = run("ingest", specimens / "filings", *filings, folder=folder)
+    if status == SOME_FAILED:
+        console.print("Some files were not ingested; the list above says why. Going on without them.", style="yellow")
+    elif status != OK:
+        raise DemoFailed("ingesting stopped; if an earlier version left its index there, run `make clean` first")
     console.rule("Starting the service")
     with service([sys.executable, "-m", "app", "--host", "127.0.0.1", "--port", "0"], folder) as url:
         console.print(f"It answers on {url}, its log is {folder / 'service.log'}")
@@ -178,14 +180,20 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
     console.print(summary_table(asked))
 
 
+def _absolute(source: str) -> str:
+    return source if "://" in source else os.path.abspath(source)
+
+
 def next_steps(folder: Path) -> str:
     data = os.path.relpath(folder, ROOT)
     return f"""Go on:
-  make serve DATA={data}        then open http://127.0.0.1:8000/
-  curl -G http://127.0.0.1:8000/query -d arch=hybrid --data-urlencode 'q=your question'
-  make demo FILINGS=folder           the same with your own PDFs beside the specimens
-  make ingest FILINGS=folder && make serve        your own PDFs alone
-  GENERATOR=openai OPENAI_BASE_URL=… OPENAI_MODEL=… make demo        answers written by an LLM"""
+  make serve DATA={data}
+      serves what was just ingested; open http://127.0.0.1:8000/ or
+      curl -G http://127.0.0.1:8000/query -d arch=hybrid --data-urlencode 'q=your question'
+  make ingest FILINGS=folder, then make serve
+      your own PDFs; make demo FILINGS=folder shows them beside the specimens
+  GENERATOR=openai OPENAI_BASE_URL=... OPENAI_MODEL=... make demo
+      answers written by an LLM; .env.example lists every setting"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -204,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("Stopped.")
         return 130
-    console.print(Text(next_steps(FOLDER)))
+    console.print(Text(next_steps(FOLDER)), soft_wrap=True)
     return 0
 
 

@@ -98,7 +98,15 @@ def test_table_shows_answers_evidence_and_both_currencies() -> None:
     assert lines[-1].strip() == "expected: Two microns."
 
 
+def test_a_page_cited_twice_is_listed_once() -> None:
+    cell = demo.answer_cell({**ANSWERED, "citations": [CITATION, CITATION, {**CITATION, "page": 8, "verified": False}]})
+    assert cell.plain.splitlines()[1:] == [
+        "[1] Harrowgate 10-K 2024, page 7 verified",
+        "[1] Harrowgate 10-K 2024, page 8 not verified",
+    ]
+
+
 def test_summary_adds_up_each_currency_by_itself() -> None:
     asked: list[dict[str, Any]] = [{"naive": ANSWERED}, {"naive": ABSTAINED}, {"naive": PROBLEM}]
     row = next(line for line in shown(demo.summary_table(asked)).splitlines() if "naive" in line)
-    assert row.split() == "naive 1 1 1 1 of 1 2,473 4 57".split()
+    assert row.split() == "naive 1 1 1 1/1 2,473 4 57".split()
