@@ -34,7 +34,9 @@ ingest: $(STAMP) ## Ingest FILINGS=folder into DATA=folder (default: data)
 	@$(if $(DATA),DATA_DIR="$(DATA)") $(BIN)/python -m ingest "$(FILINGS)" $(ARGS)
 
 bench: $(STAMP) ## Measure retrieval on the specimen filings
-	@$(BIN)/python -m evals retrieval $(ARGS)
+	@$(BIN)/python -m evals.specimens build/bench
+	@DATA_DIR=build/bench COLLECTION=specimens $(BIN)/python -m ingest build/bench/filings
+	@COLLECTION=specimens $(BIN)/python -m evals retrieval --questions build/bench/questions.jsonl --data-dir build/bench $(ARGS)
 
 lock: $(STAMP) ## Pin what is installed in .venv now
 	$(BIN)/python deploy/lock.py
