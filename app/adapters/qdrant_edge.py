@@ -50,7 +50,8 @@ class EdgeStore:
     """A WritableStore over three shards in one folder: chunks, pages, documents.
 
     Search is an exact scan, so a dense leg's ops are the chunks that pass its filter, counted; a sparse leg's are
-    bounded by the same number. Every engine call holds the interpreter's lock, so calls run one at a time in one worker
+    bounded by the same number. Where more chunks tie than were fetched, the scan is repeated and billed again. Every
+    engine call holds the interpreter's lock, so calls run one at a time in one worker
     thread. A write is flushed before it returns.
     """
 
@@ -86,11 +87,14 @@ class EdgeStore:
         """Flush, release the folder. May be called twice."""
         shards, self._shards = self._shards, {}
         self._counts.clear()
-        for shard in shards.values():
+        if not shards:
+            return
+        try:
             with _engine_errors(self._directory):
-                shard.flush()
-                shard.close()
-        if shards:
+                for shard in shards.values():
+                    shard.flush()
+                    shard.close()
+        finally:
             os.close(self._lock)
 
     async def stamp(self) -> IndexStamp:
@@ -110,7 +114,7 @@ class EdgeStore:
             vector: Any = edge.SparseVector(list(leg.query.indices), list(leg.query.values))
         else:
             vector = leg.query.tolist()
-        asked = leg.limit + _TIE_MARGIN
+        asked, scans = leg.limit + _TIE_MARGIN, 1
         while True:
             request = edge.QueryRequest(
                 limit=asked,
@@ -122,9 +126,9 @@ class EdgeStore:
             points = self._shard("chunks").query(request)
             if pl.settled([point.score for point in points], leg.limit, asked):
                 break
-            asked *= 4
+            asked, scans = asked * 4, scans + 1
         hits = pl.hits_from(leg, [(str(point.id), point.score, point.payload or {}) for point in points])
-        return LegResult(hits, self._count(where), "counted" if leg.name == pl.DENSE else "bound")
+        return LegResult(hits, scans * self._count(where), "counted" if leg.name == pl.DENSE else "bound")
 
     async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
         def read() -> list[Page | None]:

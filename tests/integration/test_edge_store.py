@@ -75,6 +75,14 @@ async def test_optimizing_changes_no_answer(folder: Path) -> None:
     store.close()
 
 
+async def test_a_scan_repeated_to_settle_a_tie_is_billed_again(folder: Path) -> None:
+    store = EdgeStore.open(folder, STAMP)
+    await store.put_chunks([chunk(i) for i in range(60)], [vectors()] * 60)
+    [wide, narrow] = await store.search([Leg("dense", X, 60), Leg("dense", X, 3)], EVERYONE)
+    assert [wide.ops, narrow.ops] == [60, 3 * 60]  # 3 + 8, then 44, then 176 fetched
+    store.close()
+
+
 def test_an_index_that_is_not_there_is_not_made_for_a_reader(folder: Path) -> None:
     with pytest.raises(StoreUnavailable, match="ingest some filings first"):
         EdgeStore.open(folder / "none", STAMP, create=False)
