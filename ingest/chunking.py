@@ -273,7 +273,8 @@ class _PageLayout:
 
     def _by_words(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         held, tokens, last = start, 0, start
-        for match in re.finditer(r"\S{1,100}", self.page.text[start:end]):
+        longest = max(self.max_tokens // 2, 1)  # a character is at most one token
+        for match in re.finditer(rf"\S{{1,{longest}}}", self.page.text[start:end]):
             size = self.count(match[0])
             if tokens and tokens + size > self.max_tokens // 2:
                 yield held, last

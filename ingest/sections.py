@@ -281,6 +281,8 @@ _NOT_RUNNING = re.compile(r"\bended\b|\bmonths\b|\bweeks\b|millions|thousands|as
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:\d{1,4}|[ivxl]+)(?:\s*(?:of|/)\s*\d+)?[-–—\s]*", re.I
 )
+    r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:\d{1,4}|[ivxl]+)(?:\s*(?:of|/)\s*\d+)?[-–—\s]*", re.I
+)
 
 
 def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:

@@ -5,7 +5,7 @@ from ingest.pdf import OutlineEntry
 from ingest.sections import headline, running_lines, sections
 
 FIGURES = "Net sales 10 9\nCosts (4) (3)\nNet income 6 6\nPer share 0.6 0.5"
-PROSE = "We make anvils and sell them to the trade, at home and abroad, and have done so for many years, as did our founders."
+PROSE = "We make anvils and sell them to the trade, at home and abroad, and have done so since we began."
 
 
 def document(*texts: str) -> list[Page]:
@@ -106,7 +106,8 @@ def test_headlines_in_capitals_are_made_readable() -> None:
 
 def test_running_lines_are_headers_footers_and_page_numbers() -> None:
     body = [
-        f"{name} made\nhis own.\n{PROSE}\nSold {n * n} units." for n, name in enumerate(["Ann", "Bo", "Cy", "Di", "Ed"])
+        f"{name} made\nanvils of {name}.\n{PROSE}\nSold {n * n} units."
+        for n, name in enumerate(["Ann", "Bo", "Cy", "Di", "Ed"])
     ]
     pages = document(
         *(f"Table of Contents\n\n{b}\nSee {b[:4]}.\n\nAcme Corp | 10-K | {n}" for n, b in enumerate(body, 1))
