@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -15,13 +15,20 @@ from app.http.body import BodyLimit
 from app.http.keys import Keys
 from app.http.logging import RequestLog
 from app.http.metrics import Metrics
-from app.http.problems import on_error
+from app.http.problems import described_as_problems, on_error
 from app.http.replies import index_reply
 from app.http.state import Slots, State
 from app.settings import Settings
 from app.tools import Ports
 
 OpenPorts: TypeAlias = Callable[[Settings], AbstractAsyncContextManager[Ports]]
+
+
+class Service(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = described_as_problems(super().openapi())
+        return self.openapi_schema
 
 
 def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
@@ -40,7 +47,7 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
                 "index": index_reply(await ports.store.stamp(), ports),
             }
 
-    app = FastAPI(
+    app = Service(
         title="Sextant",
         summary="Retrieval-augmented answers over financial filings, with verified citations and their price.",
         version=_version(),

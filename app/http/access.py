@@ -4,6 +4,7 @@ from ipaddress import ip_address
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app.errors import Forbidden, Unauthorized
 from app.http.state import state_of
@@ -18,7 +19,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def authenticate(request: Request) -> Access:
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+Header = Annotated[str | None, Depends(APIKeyHeader(name="X-API-Key", auto_error=False))]
+
+
+async def authenticate(request: Request, bearer: Bearer, header: Header) -> Access:
     """The caller's rights. Raises Unauthorized, and Forbidden for a foreign Host header where no key is configured."""
     keys = state_of(request)["keys"]
     if not keys:
@@ -26,20 +31,13 @@ async def authenticate(request: Request) -> Access:
         if not is_loopback(request.url.hostname or ""):
             raise Forbidden("without API keys this service answers only to a loopback Host; set API_KEYS to open it")
         return Access()
-    presented = _presented(request)
+    presented = bearer.credentials if bearer else header
     if presented is None:
         raise Unauthorized("give an API key as 'Authorization: Bearer <key>' or 'X-API-Key: <key>'")
     access = keys.access(presented)
     if access is None:
         raise Unauthorized("this API key is not known")
     return access
-
-
-def _presented(request: Request) -> str | None:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token:
-        return token.strip()
-    return request.headers.get("x-api-key")
 
 
 CallerAccess = Annotated[Access, Depends(authenticate)]

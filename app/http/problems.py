@@ -39,10 +39,20 @@ class Problem(TypedDict):
 
 
 FAILURES: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Problem, "content": {"application/problem+json": {}}, "description": "The request is at fault."},
-    "5XX": {"model": Problem, "content": {"application/problem+json": {}}, "description": "The service is at fault."},
+    "4XX": {"model": Problem, "description": "The request is at fault."},
+    "5XX": {"model": Problem, "description": "The service is at fault."},
 }
 """For OpenAPI: what every route may also answer."""
+
+
+def described_as_problems(description: dict[str, Any]) -> dict[str, Any]:
+    """OpenAPI gives every response of a route the route's own media type; failures have theirs."""
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            for status in FAILURES:
+                content = operation["responses"][status]["content"]
+                content["application/problem+json"] = content.pop("application/json")
+    return description
 
 
 async def on_error(request: Request, error: Exception) -> Json:
