@@ -281,14 +281,12 @@ _NOT_RUNNING = re.compile(r"\bended\b|\bmonths\b|\bweeks\b|millions|thousands|as
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:\d{1,4}|[ivxl]+)(?:\s*(?:of|/)\s*\d+)?[-–—\s]*", re.I
 )
-    r"[-–—\s]*(?:page\s*)?(?:[A-Z]{1,2}[-–])?(?:\d{1,4}|[ivxl]+)(?:\s*(?:of|/)\s*\d+)?[-–—\s]*", re.I
-)
 
 
 def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:
     """For each page the spans of its running headers and footers, page numbers included, in order.
 
-    A running line stands among the first or last three lines of at least three pages and of a tenth of them, the same but
+    A running line stands among the first or last three lines of at least three pages and a tenth of them, the same but
     for a number that grows with the pages; what may head a table never counts.
     """
     margins = [[(start, text, _keys(text, page.number)) for start, text in _margin_lines(page.text)] for page in pages]
