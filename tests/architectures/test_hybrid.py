@@ -1,0 +1,73 @@
+"""Hybrid: two legs, one round trip, one fused ranking."""
+
+import pytest
+
+from app.architectures.hybrid import Hybrid
+from app.tools import Tools
+from app.types import Condition, Filter, Question
+from tests.conftest import MakePorts
+from tests.fakes import QuotingGenerator, fake_ports
+
+pytestmark = pytest.mark.anyio
+
+TEXTS = ("aa zz", "ab", "bb q")
+"""To "bb" by letters: the third has cosine 2/sqrt(5), the second 1/sqrt(2), the first 0; by words: the third alone."""
+
+
+async def ranking(hybrid: Hybrid, question: str, k: int = 10) -> list[tuple[str, dict[str, int]]]:
+    tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator()))
+    answer = await hybrid.answer(Question(question, k=k), tools)
+    return [(hit.chunk.text, {name: leg.rank for name, leg in hit.legs.items()}) for hit in answer.passages]
+
+
+async def test_each_passage_keeps_its_rank_in_each_leg() -> None:
+    assert await ranking(Hybrid(), "bb") == [
+        ("bb q", {"bm25": 1, "dense": 1}),
+        ("ab", {"dense": 2}),
+        ("aa zz", {"dense": 3}),
+    ]
+
+
+async def test_scores_are_reciprocal_ranks() -> None:
+    tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator()))
+    answer = await Hybrid(c=10, bm25_weight=3).answer(Question("bb"), tools)
+    assert [hit.score for hit in answer.passages] == pytest.approx([1 / 11 + 3 / 11, 1 / 12, 1 / 13])
+
+
+async def test_a_weight_of_zero_silences_a_leg() -> None:
+    by_dense = await ranking(Hybrid(bm25_weight=0), "ab q")
+    by_words = await ranking(Hybrid(dense_weight=0), "ab zz zz")
+    assert [legs.get("dense") for _, legs in by_dense] == [1, 2, 3]
+    assert [legs.get("bm25") for _, legs in by_words][:2] == [1, 2]
+
+
+async def test_the_pool_is_at_least_k() -> None:
+    assert len(await ranking(Hybrid(pool=1), "bb", k=3)) == 3
+    assert len(await ranking(Hybrid(pool=1), "aa", k=1)) == 1
+
+
+async def test_legs_travel_together(make_ports: MakePorts) -> None:
+    tools = Tools(await make_ports())
+    await Hybrid(pool=7).answer(Question("debt"), tools)
+    [search] = [step for step in tools.trace if step.name == "search"]
+    assert search.detail["legs"] == ["dense", "bm25"]
+    assert search.detail["limits"] == [10, 10]
+    assert search.ops == {"dense": 3, "sparse": 3}
+
+
+async def test_a_company_named_narrows_the_search(make_ports: MakePorts) -> None:
+    tools = Tools(await make_ports())
+    answer = await Hybrid().answer(Question("What is the debt of Globex?"), tools)
+    assert {hit.chunk.document_id for hit in answer.passages} == {"globex-2022"}
+    tools = Tools(await make_ports())
+    answer = await Hybrid(query_filters=False).answer(Question("What is the debt of Globex?"), tools)
+    assert {hit.chunk.document_id for hit in answer.passages} == {"globex-2022", "acme-2023"}
+    assert "catalogue" not in [step.name for step in tools.trace]
+
+
+async def test_where_the_company_named_has_nothing_the_filter_given_stands(make_ports: MakePorts) -> None:
+    tools = Tools(await make_ports())
+    where = Filter((Condition("fiscal_year", "$eq", 2023),))
+    answer = await Hybrid().answer(Question("Globex's debt", where=where), tools)
+    assert {hit.chunk.document_id for hit in answer.passages} == {"acme-2023"}
+    assert "relaxed" in [step.name for step in tools.trace]
