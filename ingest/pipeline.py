@@ -101,15 +101,16 @@ class Batch:
         """
         self._registry = Registry(records, self._options.tenant)
         self._unread = {source.uri for source in sources}
-        try:
-            with TemporaryDirectory(prefix="sextant-") as folder:
+        with TemporaryDirectory(prefix="sextant-") as folder:
+            try:
                 while sources:
                     sources = await self._pass(sources, Path(folder))
-        except BaseExceptionGroup as group:
-            raise _first(group) from None
-        finally:
-            self._pool.close()
-        await self._sweep()
+            except BaseExceptionGroup as group:
+                raise _first(group) from None
+            finally:
+                self._pool.close()
+        if self._index:
+            await self._sweep()
 
     async def _pass(self, sources: Sequence[Source], folder: Path) -> list[Source]:
         """Returns the sources that had to wait for another of this pass: the same bytes, or a record that may go."""

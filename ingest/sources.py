@@ -139,8 +139,8 @@ def _remote(url: str) -> Iterator[Source]:
         else:
             found = [path]
         urls = [url] if found == [path] else [system.unstrip_protocol(name) for name in found]
-    except (OSError, ValueError, ImportError) as error:
-        yield Source(without_credentials(url), url, f"cannot be listed: {error}")
+    except Exception as error:  # noqa: BLE001 - every file system raises errors of its own
+        yield Source(without_credentials(url), url, f"cannot be listed: {_explained(error)}")
         return
     if not urls:
         yield Source(without_credentials(url), url, "no PDF file there")
@@ -168,7 +168,9 @@ def fetch(source: Source, folder: Path, max_bytes: int) -> LocalFile:
                 raise DocumentError(f"{size} bytes, more than the limit of {max_bytes}", "too_large")
             return LocalFile(path, hash_file(path), size)
         return _download(source, folder, max_bytes)
-    except (OSError, httpx.HTTPError, ImportError, ValueError) as error:
+    except DocumentError:
+        raise
+    except Exception as error:
         raise DocumentError(f"cannot be read: {_explained(error)}", "unreadable") from error
 
 

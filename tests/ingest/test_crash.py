@@ -1,3 +1,4 @@
+import contextlib
 import os
 import random
 import shutil
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,19 @@ def _plain(vector: Any) -> Any:
     return vector
 
 
+def kill_within(seconds: float, data: Path, *arguments: str | Path) -> bool:
+    """Kill the command that long after it has opened the index; False where it was done before."""
+    process = start(data, *arguments)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"Index: ")
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    killed = process.poll() is None
+    process.kill()
+    process.communicate()
+    return killed
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
@@ -64,56 +79,58 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@dataclass
+class Undisturbed:
+    contents: dict[str, Mapping[str, Any]]
+    seconds: float
+    """From the opened index to the end."""
+
+
 @pytest.fixture(scope="module")
-def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Mapping[str, Any]]:
+def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     data = tmp_path_factory.mktemp("undisturbed")
-    assert finish(data, corpus) == OK
-    return contents(data)
+    process = start(data, corpus)
+    assert process.stdout is not None
+    process.stdout.readline()
+    began = time.monotonic()
+    process.communicate()
+    assert process.returncode == OK
+    return Undisturbed(contents(data), time.monotonic() - began)
 
 
 @pytest.mark.slow
 def test_killed_at_random_points_it_ends_like_an_undisturbed_run(
-    corpus: Path, undisturbed: dict[str, Mapping[str, Any]], tmp_path: Path
+    corpus: Path, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:
     chance, kills, seen = random.Random(7), 0, set[int]()
     data = tmp_path / "data"
     while kills < KILLS:
-        process = start(data, corpus)
-        deadline = time.monotonic() + chance.uniform(0.5, 4.0)
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if process.poll() is None:
-            process.kill()
+        if kill_within(chance.uniform(0, undisturbed.seconds * 0.6), data, corpus):
             kills += 1
-        process.communicate()
-        if process.returncode == OK:
-            assert contents(data) == undisturbed
-            shutil.rmtree(data)
-        elif (data / "index" / "filings" / "stamp.json").exists():
             seen.add(len(contents(data)))
+        else:
+            assert contents(data) == undisturbed.contents
+            shutil.rmtree(data)
     assert finish(data, corpus) == OK
-    assert contents(data) == undisturbed
+    assert contents(data) == undisturbed.contents
     assert finish(data, "verify") == OK
     assert len(seen) > 2, "no kill hit a half-written index"
 
 
 @pytest.mark.slow
-def test_killed_while_it_replaces_it_ends_like_an_undisturbed_run(tmp_path: Path) -> None:
+def test_killed_while_it_replaces_it_ends_like_an_undisturbed_run(
+    corpus: Path, undisturbed: Undisturbed, tmp_path: Path
+) -> None:
     folder, data, clean = tmp_path / "filings", tmp_path / "data", tmp_path / "clean"
-    write_corpus(folder, files=3, pages=6)
+    shutil.copytree(corpus, folder)
     assert finish(data, folder) == OK
     for number in (1, 2, 3):
         write_pdf(folder / f"filing-{number}.pdf", *(prose(f"new firm {number} page {p}", 30) for p in range(6)))
     assert finish(clean, folder) == OK
-    chance, kills = random.Random(11), 0
-    for _ in range(8):
-        process = start(data, folder, seconds_per_text=0.01)
-        time.sleep(chance.uniform(0.8, 2.5))
-        kills += process.poll() is None
-        process.kill()
-        process.communicate()
-    assert finish(data, folder) == OK
+    chance = random.Random(11)
+    kills = sum(kill_within(chance.uniform(0, undisturbed.seconds * 0.5), data, folder) for _ in range(4))
     assert kills > 0
+    assert finish(data, folder) == OK
     assert contents(data) == contents(clean)
 
 
@@ -121,7 +138,7 @@ def test_killed_while_it_replaces_it_ends_like_an_undisturbed_run(tmp_path: Path
 @pytest.mark.parametrize(("request_to_stop", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
 def test_asked_to_stop_it_leaves_what_a_second_run_completes(
     corpus: Path,
-    undisturbed: dict[str, Mapping[str, Any]],
+    undisturbed: Undisturbed,
     tmp_path: Path,
     request_to_stop: signal.Signals,
     status: int,
@@ -135,4 +152,4 @@ def test_asked_to_stop_it_leaves_what_a_second_run_completes(
     assert b'"type": "summary"' in rest
     assert b'"outcome": "created"' in first
     assert finish(tmp_path, corpus) == OK
-    assert contents(tmp_path) == undisturbed
+    assert contents(tmp_path) == undisturbed.contents

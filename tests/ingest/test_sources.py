@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]
 import pytest
+from fsspec import AbstractFileSystem
 
 from app.errors import DocumentError
 from ingest.sources import Source, fetch, find_sources
@@ -139,6 +140,32 @@ def test_an_unknown_scheme_is_said(tmp_path: Path) -> None:
     (problem,) = problems("nosuch://host/a.pdf")
     assert problem is not None
     assert "nosuch" in problem
+
+
+class Odd(AbstractFileSystem):  # type: ignore[misc]
+    """A file system whose errors derive from nothing that one could expect."""
+
+    protocol = "odd"
+
+    def isdir(self, path: str) -> bool:
+        if "list" in path:
+            raise OddError("quota exceeded")
+        return False
+
+    def _open(self, path: str, *_: object, **__: object) -> None:
+        raise OddError("token expired")
+
+
+class OddError(Exception):
+    pass
+
+
+def test_a_file_systems_own_errors_are_the_files_errors(tmp_path: Path) -> None:
+    fsspec.register_implementation("odd", Odd)
+    assert problems("odd://list/") == ["cannot be listed: quota exceeded"]
+    (source,) = find_sources(["odd://bucket/a.pdf"])
+    with pytest.raises(DocumentError, match="token expired"):
+        fetch(source, tmp_path, 100)
 
 
 class Server(BaseHTTPRequestHandler):
