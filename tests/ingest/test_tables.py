@@ -190,13 +190,10 @@ def test_unit(text: str, expected: str | None) -> None:
 @given(st.lists(st.lists(st.integers(-99_999, 99_999), min_size=3, max_size=3), min_size=2, max_size=12))
 def test_every_figure_is_found_in_its_column(figures: list[list[int]]) -> None:
     shown = [[f"({abs(n):,})" if n < 0 else f"{n:,}" for n in row] for row in figures]
-    lines = [f"{'':30}" + "".join(f"{year:>14}" for year in (2021, 2020, 2019))]
     # A closing parenthesis hangs over the column's edge.
-    lines += [
-        f"{f'Line item {chr(97 + i)}':30}"
-        + "".join(f"{v if v.endswith(')') else v + '.':>15}"[1:] for v in row).replace(".", " ")
-        for i, row in enumerate(shown)
-    ]
+    cells = [[value if value.endswith(")") else f"{value} " for value in row] for row in shown]
+    lines = [f"{'':30}" + "".join(f"{year:>14}" for year in ("2021 ", "2020 ", "2019 "))]
+    lines += [f"Line item {chr(97 + i):20}" + "".join(f"{cell:>14}" for cell in row) for i, row in enumerate(cells)]
     table = only(typeset("\n".join(lines)))
     assert table.columns == ("2021", "2020", "2019")
     assert [list(row.values) for row in table.rows] == shown
