@@ -1,0 +1,74 @@
+"""Where each system ranks the evidence: document and page hits, nDCG and reciprocal rank, in all and by class."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from evals import measures
+from evals.asking import Asking
+from evals.questions import Question
+from evals.statistics import Estimate, estimate
+from evals.subjects import System
+from evals.tables import cell, markdown
+
+COLUMNS = (
+    "document hit@1",
+    "document hit@5",
+    "page hit@1",
+    "page hit@5",
+    "page hit@10",
+    "page nDCG@10",
+    "page RR",
+)
+BM25_LEG = "bm25"
+
+
+async def run(asking: Asking, systems: Sequence[System], questions: Sequence[Question]) -> dict[str, Any]:
+    """Asks what is not asked yet. Per system and class: an Estimate per measure; also the problems met."""
+    await asking.ask(asking.missing(systems, questions))
+    found: dict[str, Any] = {"k": asking.k, "index": asking.version, "systems": {}, "problems": {}}
+    for system in systems:
+        outcomes = asking.outcomes(system, questions)
+        replies = {id_: only_leg(o.reply, system) for id_, o in outcomes.items() if o.reply is not None}
+        values = measures.retrieval(questions, replies, asking.k)
+        kinds = {"all": questions} | {kind: [q for q in questions if q.kind == kind] for kind in kinds_of(questions)}
+        found["systems"][system.name] = {kind: _estimates(values, members) for kind, members in kinds.items()}
+        found["problems"][system.name] = len(questions) - len(replies)
+    return found
+
+
+def kinds_of(questions: Sequence[Question]) -> list[str]:
+    return sorted({q.kind for q in questions if q.documents})
+
+
+def only_leg(reply: Mapping[str, Any], system: System) -> Mapping[str, Any]:
+    """The reply without what the silenced dense leg put behind BM25's own passages."""
+    if system.options.get("dense_weight") != 0:
+        return reply
+    return {**reply, "passages": [p for p in reply["passages"] if BM25_LEG in p["legs"]]}
+
+
+def _estimates(values: Mapping[str, Mapping[str, float]], members: Sequence[Question]) -> dict[str, Estimate]:
+    scored = [values[q.id] for q in members if q.id in values]
+    names = sorted({name for found in scored for name in found})
+    return {name: estimate([found[name] for found in scored if name in found]) for name in names}
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """Markdown: a row per class and system. `n` counts questions with evidence, and of them those scored by page."""
+    rows: list[list[str]] = []
+    kinds = list(next(iter(found["systems"].values()), {}))
+    for kind in kinds:
+        for name, by_kind in found["systems"].items():
+            cells = [by_kind[kind].get(column, Estimate(0)) for column in COLUMNS]
+            n = f"{cells[0].n}" if cells[0].n == cells[2].n else f"{cells[0].n}/{cells[2].n}"
+            rows.append([f"{kind}: {name}", n, *map(cell, cells)])
+    return markdown(["class: system", "n", *COLUMNS], rows)
+
+
+def as_json(found: Mapping[str, Any]) -> dict[str, Any]:
+    systems = {
+        name: {kind: {measure: asdict(e) for measure, e in by.items()} for kind, by in kinds.items()}
+        for name, kinds in found["systems"].items()
+    }
+    return {**found, "systems": systems}
