@@ -25,7 +25,7 @@ Reply: TypeAlias = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "demo"
-MODELS = ("embedding_model", "model_threads", "generator", "openai_", "usd_")
+MODELS = ("embedding_", "model_threads", "generator", "openai_", "usd_")
 """Settings that may come from the caller's environment; the demo keeps clear of whatever index the rest points at."""
 
 
