@@ -57,7 +57,9 @@ async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> 
 
 async def open_embedder(settings: Settings) -> ModelEmbedder:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return await to_thread.run_sync(load_embedder, settings.embedding_model, settings.model_threads)
+    return await to_thread.run_sync(
+        load_embedder, settings.embedding_model, settings.model_threads, settings.embedding_precision
+    )
 
 
 def open_generator(settings: Settings, embedder: ModelEmbedder) -> Generator:

