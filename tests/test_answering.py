@@ -1,0 +1,59 @@
+"""From hits to an answer or an honest refusal."""
+
+import pytest
+
+from app.answering import answer_from
+from app.prompts import REFUSAL
+from app.tools import Tools
+from app.types import Answer, Filter, Generation, Leg, Prompt, Question
+from tests.fakes import ScriptedGenerator, fake_ports
+
+pytestmark = pytest.mark.anyio
+
+
+async def answered(reply: str | Generation, *, hits: bool = True) -> tuple[Answer, Tools]:
+    class Replying(ScriptedGenerator):
+        async def generate(self, prompt: Prompt) -> Generation:
+            generation = await ScriptedGenerator.generate(self, prompt)
+            return reply if isinstance(reply, Generation) else generation
+
+    generator = Replying([reply if isinstance(reply, str) else ""])
+    tools = Tools(await fake_ports(generator=generator))
+    [query] = await tools.embed_queries(["net revenue was 10 million"])
+    [result] = await tools.search([Leg("dense", query, 2)], Filter())
+    return await answer_from(Question("net revenue?"), result.hits if hits else (), tools), tools
+
+
+async def test_a_cited_answer_keeps_its_passages() -> None:
+    answer, tools = await answered("The net revenue was 10 million [1].")
+    assert (answer.reason, len(answer.passages), len(answer.citations)) == (None, 2, 1)
+    assert answer.citations[0].verified
+    assert tools.cost.llm_calls_by_purpose == {"answer": 1}
+
+
+async def test_no_hits_cost_no_call() -> None:
+    answer, tools = await answered("never asked", hits=False)
+    assert answer.reason == "no_passages"
+    assert answer.abstained
+    assert tools.cost.llm_calls == 0
+
+
+@pytest.mark.parametrize("reply", [REFUSAL, f"{REFUSAL}.", f"I am sorry: {REFUSAL}"])
+async def test_a_refusal_is_an_abstention_that_says_where_to_look(reply: str) -> None:
+    answer, _ = await answered(reply)
+    assert answer.reason == "not_supported"
+    assert "Acme Corp 10-K FY2022, page 1" in answer.text
+    assert answer.citations == ()
+
+
+@pytest.mark.parametrize("reply", ["", "Revenue was 10 million.", "Revenue was 10 million [7]."])
+async def test_an_answer_without_a_citation_is_withheld_and_said(reply: str) -> None:
+    answer, _ = await answered(reply)
+    assert answer.reason == "not_supported"
+    assert "10 million" not in answer.text
+    assert answer.notes
+
+
+async def test_a_generators_own_abstention_keeps_its_reason() -> None:
+    answer, _ = await answered(Generation("", abstained="off_corpus"))
+    assert answer.reason == "off_corpus"
