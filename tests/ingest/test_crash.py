@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 KILLS = 10
 
 
-def start(data: Path, *arguments: str | Path, seconds_per_text: float = 0.004) -> "subprocess.Popen[bytes]":
+def start(data: Path, *arguments: str | Path, seconds_per_text: float = 0.03) -> "subprocess.Popen[bytes]":
     """The command line in a process of its own, over the embedded store and the hashing embedder."""
     environment = {**os.environ, "DATA_DIR": str(data), "SECONDS_PER_TEXT": str(seconds_per_text)}
     command = [sys.executable, "-m", "tests.ingest.filings", *map(str, arguments)]
@@ -74,7 +74,7 @@ def kill_within(seconds: float, data: Path, *arguments: str | Path) -> bool:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    write_corpus(folder, files=6, pages=6)
+    write_corpus(folder, files=10, pages=4)
     shutil.copy(folder / "filing-2.pdf", folder / "same-as-2.pdf")
     return folder
 
@@ -105,7 +105,7 @@ def test_killed_at_random_points_it_ends_like_an_undisturbed_run(
     chance, kills, seen = random.Random(7), 0, set[int]()
     data = tmp_path / "data"
     while kills < KILLS:
-        if kill_within(chance.uniform(0, undisturbed.seconds * 0.6), data, corpus):
+        if kill_within(chance.uniform(0, undisturbed.seconds * 0.8), data, corpus):
             kills += 1
             seen.add(len(contents(data)))
         else:
