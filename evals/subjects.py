@@ -17,7 +17,8 @@ from app.types import Generation, Prompt
 from evals.errors import SubjectError, UsageError
 
 _TRIES = 6
-_BM25_ALONE: Mapping[str, Any] = {"dense_weight": 0}
+_BM25_ALONE: Mapping[str, Any] = {"dense_weight": 0, "query_filters": False}
+"""Of hybrid: its BM25 leg, over the whole index as naive's dense search is."""
 
 
 class Subject(Protocol):
@@ -166,7 +167,7 @@ class System:
 
 
 def parse_system(text: str) -> System:
-    """`hybrid`, `hybrid:c=20:bm25_weight=0.5`, or `bm25`, which is hybrid without its dense leg. Raises UsageError."""
+    """`hybrid`, `hybrid:c=20:bm25_weight=0.5`, or `bm25`, hybrid's BM25 leg alone. Raises UsageError."""
     arch, *pairs = text.strip().split(":")
     options: dict[str, Any] = {}
     if arch == "bm25":
