@@ -100,6 +100,7 @@ class CitationReply(TypedDict):
     quote: str
     span: Span
     boxes: list[Box]
+    """One per line of the quote: x0, y0, x1, y1 in points, from the page's top left."""
     answer_span: Span
     support: float
     verified: bool
@@ -119,7 +120,7 @@ def citation_reply(c: Citation) -> CitationReply:
         "source": c.source,
         "quote": c.quote,
         "span": {"start": c.span_start, "end": c.span_end},
-        "boxes": list(c.boxes),
+        "boxes": [(round(x0, 2), round(y0, 2), round(x1, 2), round(y1, 2)) for x0, y0, x1, y1 in c.boxes],
         "answer_span": {"start": c.answer_span[0], "end": c.answer_span[1]},
         "support": c.support,
         "verified": c.verified,
