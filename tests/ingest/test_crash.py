@@ -24,7 +24,14 @@ KILLS = 10
 
 def start(data: Path, *arguments: str | Path, seconds_per_text: float = 0.03) -> "subprocess.Popen[bytes]":
     """The command line in a process of its own, over the embedded store and the hashing embedder."""
-    environment = {**os.environ, "DATA_DIR": str(data), "SECONDS_PER_TEXT": str(seconds_per_text)}
+    temporary = data.with_name("temporary")
+    temporary.mkdir(exist_ok=True)
+    environment = {
+        **os.environ,
+        "DATA_DIR": str(data),
+        "TMPDIR": str(temporary),
+        "SECONDS_PER_TEXT": str(seconds_per_text),
+    }
     command = [sys.executable, "-m", "tests.ingest.filings", *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
