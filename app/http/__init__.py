@@ -1,0 +1,1 @@
+"""The service on the wire: routes, bodies, replies, problems, keys, metrics and logs."""

@@ -14,7 +14,6 @@ from app.errors import Cancelled, SextantError
 from app.http.problems import problem_details
 from app.http.replies import (
     QueryReply,
-    citation_reply,
     cost_reply,
     dumps,
     passage_reply,
@@ -135,6 +134,5 @@ _WIRE: Mapping[str, Callable[[Any], Any]] = {
     "stage": step_reply,
     "passages": lambda hits: [passage_reply(hit) for hit in hits],
     "token": lambda text: {"text": text},
-    "citation": citation_reply,
 }
 """Events of Tools.emit to what goes on the wire."""
