@@ -76,7 +76,7 @@ class EdgeStore:
         directory.mkdir(parents=True, exist_ok=True)
         lock = _take_lock(directory)
         try:
-            _settle_stamp(directory, stamp)
+            stamp = _settled_stamp(directory, stamp)
             shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
         except BaseException:
             os.close(lock)
@@ -306,8 +306,8 @@ def _need_room(directory: Path, least: int) -> None:
         )
 
 
-def _settle_stamp(directory: Path, stamp: IndexStamp) -> None:
-    """Check the folder's stamp or, in a new folder, write it: complete or not at all."""
+def _settled_stamp(directory: Path, stamp: IndexStamp) -> IndexStamp:
+    """The folder's stamp, checked; in a new folder it is written first, complete or not at all."""
     path = directory / "stamp.json"
     if path.exists():
         try:
@@ -315,13 +315,14 @@ def _settle_stamp(directory: Path, stamp: IndexStamp) -> None:
         except (ValueError, TypeError) as exc:
             raise StoreUnavailable(f"{path} cannot be read ({exc}); restore it or ingest into another folder") from exc
         pl.check_stamp(found, stamp, str(directory))
-        return
+        return found
     draft = path.with_suffix(".new")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(asdict(stamp), file, indent=2)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+    return stamp
 
 
 def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]]:

@@ -471,3 +471,17 @@ async def test_an_engine_finds_what_the_fake_finds(
         scores = [[h.score for h in r.hits] for r in expected]
         assert [[h.score for h in r.hits] for r in got] == [pytest.approx(row, rel=1e-5, abs=1e-6) for row in scores]
         assert await store.count(where) == await fake.count(where)
+
+
+async def test_a_reader_takes_whatever_chunker_cut_the_chunks(tmp_path: Path) -> None:
+    EdgeStore.open(tmp_path / "edge", STAMP).close()
+    reader = EdgeStore.open(tmp_path / "edge", replace(STAMP, chunker=""), create=False)
+    assert await reader.stamp() == STAMP
+    reader.close()
+    rest = EdgeRest(tmp_path / "rest")
+    with serve(rest.app()) as url:
+        await (await ServerStore.open(url, None, 10, STAMP)).close()
+        server = await ServerStore.open(url, None, 10, replace(STAMP, chunker=""), create=False)
+        assert await server.stamp() == STAMP
+        await server.close()
+    rest.close()
