@@ -250,7 +250,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request to a generator: `messages` for a model to read, `question` and `passages` for an answer to rest on."""
+    """One request to a generator: `messages` for a model, `question` and `passages` for an answer to rest on."""
 
     purpose: str
     """answer, hyde, grade, plan, ...: the label under which the call is billed."""
