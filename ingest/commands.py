@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -11,7 +12,7 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from app.adapters.bm25 import Bm25Encoder
@@ -30,6 +31,9 @@ from ingest.verification import problems
 OpenIndex: TypeAlias = Callable[[Settings, bool], AbstractAsyncContextManager[Index]]
 """Called with the settings and whether to create what is missing."""
 
+_COLUMNS = ("document", "title", "pages", "chunks", "tenant", "source")
+_WIDE = 1000
+"""Columns of a pipe: nothing is wrapped."""
 _SHARED_FOR = timedelta(hours=1)
 """Age after which an unfinished record in a shared store is taken for a dead process's."""
 
@@ -138,12 +142,12 @@ async def _list(options: argparse.Namespace, settings: Settings, open_index: Ope
             size = {"pages": document.pages, "chunks": document.chunks, "state": document.state}
             write_json("document", {"document_id": document.id, **known, **where, **size})
         return OK
-    table = Table("document", "title", "pages", "chunks", "tenant", "source", box=None)
+    table = Table(*(Column(name, overflow="fold") for name in _COLUMNS), box=None)
     for document in documents:
         meta, state = document.meta, "" if document.state == "ready" else " (unfinished)"
         row = (document.id + state, meta.title, str(document.pages), str(document.chunks), meta.tenant, meta.source)
         table.add_row(*map(Text, row))
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
     console.print(table)
     console.print(Text(f"{len(documents)} documents in {place(settings)}"))
     return OK

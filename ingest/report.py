@@ -42,6 +42,7 @@ class Outcomes:
     """All outcomes of a batch so far."""
 
     began: float = field(default_factory=time.perf_counter)
+    """When the index was open and the models loaded."""
     every: list[Outcome] = field(default_factory=list)
 
     def failures(self) -> list[Outcome]:
@@ -70,7 +71,7 @@ class JsonReport:
         self.outcomes = Outcomes()
 
     def begin(self, place: str, files: int, tally: Tally) -> None:
-        """Nothing to say before the first outcome."""
+        self.outcomes.began = time.perf_counter()
 
     def outcome(self, outcome: Outcome) -> None:
         self.outcomes.every.append(outcome)
@@ -112,6 +113,7 @@ class TextReport:
         )
 
     def begin(self, place: str, files: int, tally: Tally) -> None:
+        self.outcomes.began = time.perf_counter()
         self._console.print(Text(f"Index: {place}"))
         self._progress.add_task("ingest", total=files, tally=tally)
         self._progress.start()

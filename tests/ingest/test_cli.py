@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -158,7 +159,9 @@ def test_list_and_delete(place: Path, memory: Memory, capsys: pytest.CaptureFixt
     a, b, c = (line["document_id"] for line in listed)
     assert [line["source"] for line in listed] == [f"file://{place}/{name}.pdf" for name in "abc"]
     assert run(["list"], memory) == OK
-    assert "4 documents" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(rf"^ ?{a} +a +1 +{listed[0]['chunks']} +default +file://{place}/a.pdf", out, re.MULTILINE)
+    assert "4 documents" in out
     assert run(["delete", b, "--json"], memory) == OK
     assert lines(capsys) == [{"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1}]
     assert run(["delete", "--source", "a.pdf"], memory) == OK
