@@ -52,7 +52,7 @@ def test_weak_evidence_names_documents_but_no_pages(tmp_path: Path, kind: str) -
 
 def test_an_unanswerable_question_has_nothing_to_find(tmp_path: Path) -> None:
     [question] = load_questions(write(tmp_path, {**ROW, "class": "unanswerable"}))
-    assert not (question.answerable or question.documents or question.pages)
+    assert (question.answerable, len(question.documents), len(question.pages)) == (False, 0, 0)
 
 
 def test_documents_without_pages(tmp_path: Path) -> None:
