@@ -101,6 +101,8 @@ def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
         expand=True,
+        show_edge=False,
+        pad_edge=False,
         title=title,
         title_justify="left",
         caption=Text(f"expected: {question['answer']}"),
@@ -119,8 +121,9 @@ def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
 
 def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
     """Each architecture over all questions: outcomes, verified citations, and the two currencies, never added up."""
-    table = Table(box=box.SIMPLE_HEAD, title=Text("All questions", style="bold"), title_justify="left")
-    for heading in ("arch", "answered", "abstained", "failed", "verified", "ops", "LLM calls", "median ms"):
+    title = Text("All questions; ms is their median", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", show_edge=False, pad_edge=False)
+    for heading in ("arch", "answered", "abstained", "failed", "verified", "ops", "LLM calls", "ms"):
         table.add_column(heading, justify="left" if heading == "arch" else "right")
     for arch in asked[0]:
         replies = [each[arch] for each in asked]

@@ -22,9 +22,9 @@ PROBLEM = {"title": "Timed out", "detail": "after 60 s", "cost": {"ops": 5, "llm
 SLEEPER = "import sys, time; print('Sextant answers on http://127.0.0.1:4711', flush=True); time.sleep(60)"
 
 
-def shown(what: RenderableType) -> str:
+def shown(what: RenderableType, width: int = 80) -> str:
     out = io.StringIO()
-    Console(file=out, width=100).print(what)
+    Console(file=out, width=width).print(what)
     return out.getvalue()
 
 
@@ -89,7 +89,8 @@ def test_a_terminated_demo_takes_its_service_along(tmp_path: Path) -> None:
 
 def test_table_shows_answers_evidence_and_both_currencies() -> None:
     question = {"class": "on", "question": "How accurate is it?", "answer": "Two microns."}
-    lines = shown(demo.replies_table(question, {"naive": ANSWERED, "hybrid": ABSTAINED, "crag": PROBLEM})).splitlines()
+    table = demo.replies_table(question, {"naive": ANSWERED, "hybrid": ABSTAINED, "crag": PROBLEM})
+    lines = shown(table, width=100).splitlines()
     assert lines[0].strip() == "on  How accurate is it?"
     assert next(line for line in lines if "naive" in line).split() == "naive Two microns [1]. 1,234 2 57".split()
     assert any("[1] Harrowgate 10-K 2024, page 7 verified" in line for line in lines)
@@ -108,5 +109,6 @@ def test_a_page_cited_twice_is_listed_once() -> None:
 
 def test_summary_adds_up_each_currency_by_itself() -> None:
     asked: list[dict[str, Any]] = [{"naive": ANSWERED}, {"naive": ABSTAINED}, {"naive": PROBLEM}]
-    row = next(line for line in shown(demo.summary_table(asked)).splitlines() if "naive" in line)
+    _, headings, _, row = shown(demo.summary_table(asked)).splitlines()[:4]
+    assert headings.split() == "arch answered abstained failed verified ops LLM calls ms".split()
     assert row.split() == "naive 1 1 1 1/1 2,473 4 57".split()
