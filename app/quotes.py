@@ -15,6 +15,8 @@ NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<=[A-Za-z])\d+")
 _LONG = 400
 """Characters above which a sentence is taken to be a list or an unrecognised table and is cut at its lines."""
 _LINE = re.compile(r"[^\n]+")
+_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?!\s*\n))*")
+_HEADING = re.compile(r"\s*([A-Z][^\n.;:,]{2,70})\n(?=\s*[A-Z“\"])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,23 @@ class Unit:
 @lru_cache(maxsize=4096)
 def _units(text: str, by_lines: bool) -> tuple[Unit, ...]:
     found: list[Unit] = []
-    spans = [m.span() for m in _LINE.finditer(text)] if by_lines else nupunkt.sent_spans(text)
-    for start, end in spans:
+    for start, end in [m.span() for m in _LINE.finditer(text)] if by_lines else _sentences(text):
         if not by_lines and end - start > _LONG:
             found += [unit for m in _LINE.finditer(text, start, end) for unit in _trimmed(text, *m.span())]
         else:
             found += _trimmed(text, start, end)
     return tuple(found)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Sentences; none crosses a blank line, and a heading on the line before is one of its own."""
+    for paragraph in _PARAGRAPH.finditer(text):
+        for a, b in nupunkt.sent_spans(paragraph.group()):
+            start, end = paragraph.start() + a, paragraph.start() + b
+            if heading := _HEADING.match(text, start, end):
+                yield start, heading.end(1)
+                start = heading.end(1)
+            yield start, end
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Unit]:

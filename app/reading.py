@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from app.periods import Period, calendar_quarter, named_periods
 from app.tools import Tools
 from app.types import Condition, Document, Filter, Question
 
@@ -19,20 +20,6 @@ _GENERIC = frozenset(
 )
 """First words of names that do not stand for the company alone."""
 _WORD = re.compile(r"[^\W_]+(?:&[^\W_]+)*")
-_FISCAL = re.compile(r"\b(?:FY\s?'?)?(?P<year>(?:19|20)\d\d)\b|\bFY\s?'?(?P<short>\d\d)\b", re.I)
-_ENDED = re.compile(
-    r"\b(?P<month>january|february|march|april|may|june|july|august|september|october|november|december)\s+"
-    r"(?P<day>\d{1,2}),?\s+(?P<year>(?:19|20)\d\d)\b",
-    re.I,
-)
-_QUARTER_FIRST = re.compile(
-    r"\b(?:Q(?P<digit>[1-4])|(?P<word>first|second|third|fourth)(?:\s+fiscal)?\s+quarter)(?:'s)?"
-    r"(?:\s+of)?(?:\s+(?:fiscal|FY))?(?:\s+year)?[\s,'-]*(?P<year>(?:19|20)\d\d)\b",
-    re.I,
-)
-_YEAR_FIRST = re.compile(r"\b(?P<year>(?:19|20)\d\d)[\s-]*Q(?P<digit>[1-4])\b", re.I)
-_MONTHS = "january february march april may june july august september october november december".split()
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 _FORMS = (
     ("10-K", re.compile(r"\b10-?K\b|\bannual reports?\b", re.I)),
     ("10-Q", re.compile(r"\b10-?Qs?\b|\bquarterly reports?\b", re.I)),
@@ -78,7 +65,7 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
     unmatched: list[set[str]] = []
     for company in companies:
         own = [d for d in catalogue if d.meta.company == company]
-        by_period = [d for d in own if any(_reports(d, p) for p in periods)] or _comparatives(own, periods)
+        by_period = _for_periods(own, periods, forms) or _comparatives(own, periods)
         own = by_period or own
         by_form = [d for d in own if d.meta.form in forms or (d.meta.form == "AR" and "10-K" in forms)]
         own = by_form or own
@@ -87,6 +74,17 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
     relaxed = tuple(sorted(set.intersection(*unmatched))) if unmatched else ()
     ids = tuple(sorted(d.id for d in chosen))
     return Reading(ids, tuple(companies), tuple(map(str, periods)), forms, latest, relaxed)
+
+
+def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms: Sequence[str]) -> list[Document]:
+    """Filings that report one of the periods; for a whole year its annual filing alone, unless a form is named."""
+    found: dict[str, Document] = {}
+    for period in periods:
+        reporting = [d for d in documents if reports(d, period)]
+        annual = [d for d in reporting if d.meta.form in _ANNUAL]
+        whole = period.quarter is None and period.day is None and not forms
+        found |= {d.id: d for d in (annual if whole and annual else reporting)}
+    return list(found.values())
 
 
 def _newest(documents: Sequence[Document]) -> list[Document]:
@@ -126,42 +124,7 @@ def _without_possessive(text: str) -> str:
     return re.sub(r"['’]s?\b", "", text)
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A year, a quarter of a year, or the day on which a period ended."""
-
-    year: int
-    quarter: int | None = None
-    day: str | None = None
-
-    def __str__(self) -> str:
-        return self.day or (f"Q{self.quarter} {self.year}" if self.quarter else str(self.year))
-
-
-def named_periods(question: str) -> tuple[Period, ...]:
-    """Periods in the order named; a year that is part of a quarter or a date is not one of its own."""
-    found: dict[Period, None] = {}
-    rest = question
-    for pattern, make in ((_ENDED, _day), (_QUARTER_FIRST, _quarter), (_YEAR_FIRST, _quarter)):
-        for match in pattern.finditer(rest):
-            found[make(match)] = None
-        rest = pattern.sub(" ", rest)
-    for match in _FISCAL.finditer(rest):
-        found[Period(int(match["year"] or f"20{match['short']}"))] = None
-    return tuple(found)
-
-
-def _day(match: re.Match[str]) -> Period:
-    month = _MONTHS.index(match["month"].lower()) + 1
-    return Period(int(match["year"]), None, f"{match['year']}-{month:02d}-{int(match['day']):02d}")
-
-
-def _quarter(match: re.Match[str]) -> Period:
-    groups = match.groupdict()
-    return Period(int(groups["year"]), int(groups["digit"]) if groups["digit"] else _ORDINALS[groups["word"].lower()])
-
-
-def _reports(document: Document, period: Period) -> bool:
+def reports(document: Document, period: Period) -> bool:
     """Whether the filing is for the period by the company's fiscal calendar, by the calendar, or by its file's name."""
     meta = document.meta
     if period.day:
@@ -170,16 +133,7 @@ def _reports(document: Document, period: Period) -> bool:
         return meta.fiscal_year == period.year and meta.form != "8-K"
     fiscal = (meta.fiscal_year, meta.fiscal_period) == (period.year, f"Q{period.quarter}")
     label = re.search(rf"{period.year}[-_ ]?Q{period.quarter}|Q{period.quarter}[-_ ]?{period.year}", meta.source, re.I)
-    return fiscal or period == _calendar_quarter(meta.period_end) or bool(label)
-
-
-def _calendar_quarter(period_end: str | None) -> Period | None:
-    """The quarter in which most of the three months before the day lie; a period may end some days into the next."""
-    if period_end is None:
-        return None
-    year, month, day = (int(part) for part in period_end.split("-"))
-    months = year * 12 + month - 1 - (day <= 15)
-    return Period(months // 12, months % 12 // 3 + 1)
+    return fiscal or period == calendar_quarter(meta.period_end) or bool(label)
 
 
 def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list[Document]:

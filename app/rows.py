@@ -4,9 +4,17 @@ import re
 from dataclasses import dataclass
 
 _CURRENCY = frozenset("$€£¥")
-_VALUE = re.compile(r"[$€£¥]?\(?[$€£¥]?[-−–]?\d[\d,]*(?:\.\d+)?\)?%?\)?|[—–-]+%?|n/?[am]|NM", re.IGNORECASE)
+_VALUE = re.compile(
+    r"[$€£¥]?\(?[$€£¥]?[-−–]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\)?%?\)?|[—–-]+%?|n/?[am]|NM", re.IGNORECASE
+)
 _TAIL = re.compile(r"[)%]+|pts?\.?|bps\.?")
-_FOOTNOTE = re.compile(r"\(?[a-z0-9]{1,2}\)")
+_DATELINE = re.compile(
+    r"\W*(?:(?:for|the|as|of|at|and|or|in|fiscal|years?|quarters?|months?|weeks?|days?|periods?|ended|ending|three|six|nine"
+    r"|twelve|note|page|item|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\W*|\d+\W*)+",
+    re.IGNORECASE,
+)
+"""A heading of dates or page references, whose numbers are no values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ def read_row(line: str) -> Row | None:
         else:
             break
     label = " ".join(words).strip(" .:…")
-    if not values or not label:
+    if not values or not label or _DATELINE.fullmatch(label):
         return None
     row = Row(label, tuple(reversed(values)))
     return row if row.figures else None

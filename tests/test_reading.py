@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.reading import named_periods, read
+from app.periods import named_periods
+from app.reading import read
 from app.types import Document, DocumentMeta
 
 
@@ -34,12 +35,12 @@ CATALOGUE = [
     ("question", "documents"),
     [
         ("What were Orrin & Vale's net sales in FY2021?", ["orrin-2021"]),
-        ("What was ORV's debt at the end of fiscal 2022?", ["orrin-2022", "orrin-2022q3"]),
+        ("What was ORV's debt at the end of fiscal 2022?", ["orrin-2022"]),
         ("Orrin & Vale 2022 10-K: capital expenditure?", ["orrin-2022"]),
         ("How did Tessel do in the third quarter of 2022?", ["tessel_2022Q3"]),
         ("How did Tessel do in Q1 2023?", ["tessel_2022Q3"]),
         ("Tessel's revenue for the quarter ended September 30, 2022", ["tessel_2022Q3"]),
-        ("Compare Tessel and Orrin & Vale in FY22", ["orrin-2022", "orrin-2022q3", "tessel-2022"]),
+        ("Compare Tessel and Orrin & Vale in FY22", ["orrin-2022", "tessel-2022"]),
         ("What did General Quarry report for 2022?", ["general-2022"]),
         ("What does the latest 10-Q of Orrin say?", ["orrin-2022q3"]),
         ("Which company discusses water risk?", []),

@@ -22,6 +22,18 @@ def test_label_and_values(line: str, label: str, values: tuple[str, ...]) -> Non
     assert (row.label, row.values) == (label, values)
 
 
-@pytest.mark.parametrize("line", ["Cash flows from operating activities:", "2018 2017 2016", "— —", "", "Total —"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Cash flows from operating activities:",
+        "2018 2017 2016",
+        "— —",
+        "",
+        "Total —",
+        "December 31, 2024 December 31, 2023",
+        "Three months ended June 30, 2024 2023",
+        "Note 5",
+    ],
+)
 def test_no_row(line: str) -> None:
     assert read_row(line) is None

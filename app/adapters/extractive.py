@@ -1,53 +1,56 @@
 """The generator without a model: the best supported sentences and table rows of the passages, quoted as they stand."""
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
-from app.adapters.bm25 import query_tokens, tokens
+from app.adapters.bm25 import tokens
 from app.ports import Embedder
-from app.quotes import Unit, units
-from app.rows import Row, read_row
-from app.types import Chunk, Generation, Hit, Prompt
+from app.statements import (
+    Statement,
+    Subject,
+    columns_of,
+    conciseness,
+    coverage,
+    overlap,
+    statements,
+    subject_of,
+    tells_of,
+    worded,
+)
+from app.types import Generation, Prompt
 
-_YEAR = re.compile(r"\b(?:FY\s?'?)?((?:19|20)\d\d)\b", re.IGNORECASE)
-_BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
-_SHORTEST = 20
-"""Characters below which a unit without figures is a heading, not a statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A unit of a passage, and what speaks for it."""
-
-    marker: int
-    chunk: Chunk
-    unit: Unit
-    row: Row | None
-    terms: tuple[str, ...]
+Scores: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveGenerator:
-    """Scores units lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing of its own.
+    """Scores statements lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing itself.
 
-    score = lexical/max(lexical) + cosine + prior/rank + period, each term in about [0, 1].
+    score = lexical + cosine + coverage + conciseness + prior/rank + period, each in about [0, 1] before its weight.
+    It abstains where no passage speaks of the period asked for, where the question names what no passage mentions, and
+    where the best statement covers too little of what is asked.
     """
 
     embedder: Embedder
-    shortlist: int = 32
-    """Units that are embedded, the lexically best."""
-    statements: int = 3
-    """Most units quoted."""
+    shortlist: int = 16
+    """Statements that are embedded, the lexically best."""
+    most: int = 3
+    """Statements quoted."""
     prior: float = 0.2
     """Weight of the passage's rank."""
-    period: float = 0.2
-    """Weight of a table that has a column of the year asked for."""
+    period: float = 0.3
+    """Weight of a row that has a value for the year asked for."""
+    concise: float = 0.5
+    """Weight of a row's label being what is asked for, and little else."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
+    least_coverage: float = 0.3
+    """Share of the question's terms, weighted by rarity, below which the best statement is no answer."""
 
     @property
     def name(self) -> str:
@@ -64,90 +67,64 @@ class ExtractiveGenerator:
         yield generation
 
     async def generate(self, prompt: Prompt) -> Generation:
-        pool = _candidates(prompt.passages)
+        subject = subject_of(prompt.question, prompt.passages)
+        if subject.unknown:
+            return Generation("", abstained="off_corpus")
+        pool = [
+            s
+            for s in statements(prompt.passages)
+            if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)
+        ]
         if not pool:
             return Generation("", abstained="not_supported")
-        lexical = _lexical(prompt.question, pool)
-        best = np.argsort(-(lexical + self.prior * _priors(pool)), kind="stable")[: self.shortlist]
-        short = [pool[i] for i in best]
-        [query] = await self.embedder.queries([prompt.question])
-        cosine = await self.embedder.passages([_described(c) for c in short]) @ query
-        years = frozenset(_YEAR.findall(prompt.question))
-        periods = np.array([bool(_columns_of(c, years)) for c in short], dtype=float)
-        scores = lexical[best] + cosine + self.prior * _priors(short) + self.period * periods
-        order = np.argsort(-scores, kind="stable")
-        ranked = [(short[i], float(scores[i])) for i in order]
-        text = "\n".join(_statement(c, years) for c in self._chosen(ranked))
-        return Generation(text, ops={"sparse": len(pool), "dense": len(short)})
+        ranked = await self._ranked(prompt.question, subject, pool)
+        spent = {"sparse": len(pool), "dense": min(len(pool), self.shortlist)}
+        chosen = self._chosen(ranked, subject)
+        if not chosen:
+            return Generation("", ops=spent, abstained="not_supported")  # type: ignore[arg-type]
+        lines = (worded(s, columns_of(s, prompt.question, subject.periods)) for s in chosen)
+        return Generation("\n".join(lines), ops=spent)  # type: ignore[arg-type]
 
-    def _chosen(self, ranked: Sequence[tuple[Candidate, float]]) -> list[Candidate]:
-        """The best and those near it that say something else."""
-        chosen: list[Candidate] = []
-        for candidate, score in ranked:
-            if len(chosen) == self.statements or score < self.keep * ranked[0][1]:
+    async def _ranked(
+        self, question: str, subject: Subject, pool: Sequence[Statement]
+    ) -> list[tuple[Statement, float, float]]:
+        """Statements of the shortlist with score and coverage, best first."""
+        covered = np.array(coverage(subject, pool))
+        rough = _lexical(subject, pool) + covered
+        rough += self.concise * np.array([conciseness(subject, s) for s in pool])
+        rough += self.prior * np.array([1.0 / s.marker for s in pool])
+        rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
+        best = np.argsort(-rough, kind="stable")[: self.shortlist]
+        [query] = await self.embedder.queries([question])
+        cosine = await self.embedder.passages([_described(pool[i]) for i in best]) @ query
+        scores = rough[best] + cosine
+        order = np.argsort(-scores, kind="stable")
+        return [(pool[best[i]], float(scores[i]), float(covered[best[i]])) for i in order]
+
+    def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
+        """The best and those near it that say something else; of several companies named, the best of each."""
+        enough = [item for item in ranked if item[2] >= self.least_coverage]
+        if len(subject.companies) > 1:
+            firsts = {s.chunk.meta.company: s for s, _, _ in reversed(enough)}
+            return [s for company, s in firsts.items() if company in subject.companies][: self.most]
+        chosen: list[Statement] = []
+        for statement, score, _ in enough:
+            if len(chosen) == self.most or score < self.keep * enough[0][1]:
                 break
-            if all(_overlap(candidate, other) < 0.6 for other in chosen):
-                chosen.append(candidate)
+            if all(overlap(statement, other) < 0.6 for other in chosen):
+                chosen.append(statement)
         return chosen
 
 
-def _candidates(passages: Sequence[Hit]) -> list[Candidate]:
-    pool = []
-    for marker, hit in enumerate(passages, start=1):
-        for unit in units(hit.chunk):
-            row = read_row(unit.text)
-            if row is None and (len(unit.text) < _SHORTEST or hit.chunk.kind == "table"):
-                continue
-            pool.append(Candidate(marker, hit.chunk, unit, row, tuple(tokens(unit.text))))
-    return pool
-
-
-def _lexical(question: str, pool: Sequence[Candidate]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """BM25 over the pool, each unit with its section's words, scaled so that the best is 1."""
-    documents = [list(c.terms) + tokens(c.chunk.section or "") for c in pool]
+def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:
+    """BM25 over the pool, each statement with its section's words, scaled so that the best is 1."""
+    documents = [[*s.terms, *tokens(s.chunk.section or "")] for s in pool]
     if not any(documents):
         return np.zeros(len(pool))
-    scores = np.maximum(BM25Okapi(documents).get_scores(query_tokens(question)), 0.0)
+    scores = np.maximum(BM25Okapi(documents).get_scores(list(subject.terms)), 0.0)
     return np.asarray(scores / (scores.max() or 1.0))
 
 
-def _priors(pool: Sequence[Candidate]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([1.0 / c.marker for c in pool])
-
-
-def _described(candidate: Candidate) -> str:
-    section = candidate.chunk.section
-    return f"{section}: {candidate.unit.text}" if section else candidate.unit.text
-
-
-def _columns_of(candidate: Candidate, years: frozenset[str]) -> list[int]:
-    """Positions of the row's values whose column is headed by a year asked for; empty where that cannot be told."""
-    columns, row = candidate.chunk.columns, candidate.row
-    if row is None or len(columns) != len(row.values):
-        return []
-    return [i for i, header in enumerate(columns) if years & set(_YEAR.findall(header))]
-
-
-def _statement(candidate: Candidate, years: frozenset[str]) -> str:
-    """The unit and its marker; of a row, the value of the year asked for, then its column and unit as a sentence.
-
-    A bracketed number in the source would read as a marker, so it is put in parentheses.
-    """
-    marker = f"[{candidate.marker}]"
-    columns = _columns_of(candidate, years)
-    if candidate.row is None or not columns:
-        return f"{_plain(candidate.unit.text)} {marker}"
-    values = ", ".join(candidate.row.values[i] for i in columns)
-    headers = "; ".join(candidate.chunk.columns[i] for i in columns)
-    said = f"{_plain(candidate.row.label)}: {_plain(values)} {marker}."
-    unit = f", {candidate.chunk.unit}" if candidate.chunk.unit else ""
-    return f"{said} Column as headed: {_plain(headers)}{unit} {marker}."
-
-
-def _plain(text: str) -> str:
-    return _BRACKETED.sub(r"(\1)", " ".join(text.split()))
-
-
-def _overlap(a: Candidate, b: Candidate) -> float:
-    left, right = set(a.terms), set(b.terms)
-    return len(left & right) / (min(len(left), len(right)) or 1)
+def _described(statement: Statement) -> str:
+    section = statement.chunk.section
+    return f"{section}: {statement.unit.text}" if section else statement.unit.text
