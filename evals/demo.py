@@ -180,7 +180,7 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
         console.print(f"It answers on {url}, its log is {folder / 'service.log'}")
         console.rule("One question of each class, to each architecture")
         asked = ask_all(url, one_of_each_class(specimens / "questions.jsonl"), console)
-    console.print(summary_table(asked))
+    console.print(summary_table(asked), "")
 
 
 def _absolute(source: str) -> str:
