@@ -75,7 +75,7 @@ class Asking:
 
     subject: Subject
     version: str
-    """Fingerprint of the index, its models and the generator."""
+    """Fingerprint of the index, its models, the generator and the code."""
     k: int
     parallel: int = 4
     log: ReplyLog = field(default_factory=ReplyLog)

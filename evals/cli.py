@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,22 @@ from evals.errors import UsageError
 if TYPE_CHECKING:
     from evals.asking import Asking
     from evals.questions import Question
+    from evals.record import Record
     from evals.subjects import HttpSubject
 
-OK, VIOLATED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+OK, VIOLATED, USAGE, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _EXAMPLES = """examples:
+  sextant-eval matrix --questions qa.jsonl --run runs/a             every architecture, every class; writes a report
+  sextant-eval matrix --questions qa.jsonl --run runs/a --estimate  what would that cost
+  sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
   sextant-eval citations --questions qa.jsonl --url http://127.0.0.1:8000    are quotes exact, are bills true
 
 The service is run inside this process over DATA_DIR (or --data-dir), unless --url names a running one.
-exit status: 0 fine, 1 a promise was broken or questions failed, 2 wrong usage, 3 no service or index, 130 interrupted.
+exit status: 0 fine, 1 a promise was broken or questions failed, 2 wrong usage, 3 no service or index, 4 over budget,
+130 interrupted.
 """
 
 
@@ -79,6 +85,17 @@ def _parser() -> argparse.ArgumentParser:
     citations.add_argument(
         "--filter-probes", metavar="N", type=int, default=10, help="questions asked again with a filter (default: 10)"
     )
+    matrix = commands.add_parser("matrix", parents=[subject], formatter_class=raw, help="architectures by classes")
+    matrix.add_argument("--k", metavar="N", type=_positive, default=10, help="passages asked for (default: 10)")
+    matrix.add_argument("--baseline", metavar="A", default="naive", help="what others win or damage against (naive)")
+    matrix.add_argument("--quality", metavar="M", default="answer", help="measure weighed against price (answer)")
+    matrix.add_argument("--estimate", action="store_true", help="ask two questions, say what the rest will cost, stop")
+    matrix.add_argument("--max-calls", metavar="N", type=int, help="stop where more LLM calls than this are to come")
+    matrix.add_argument("--max-usd", metavar="X", type=float, help="stop where more US dollars than this are to come")
+    comparison = commands.add_parser("compare", formatter_class=raw, help="two runs of matrix")
+    comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
+    comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
+    comparison.add_argument("--json", action="store_true", help="print JSON, for programs")
     return parser
 
 
@@ -153,8 +170,71 @@ async def _citations(options: argparse.Namespace) -> int:
     return VIOLATED if violations else OK
 
 
+async def _matrix(options: argparse.Namespace) -> int:
+    from evals import budget, matrix, record
+    from evals.subjects import systems
+
+    questions = _questions(options)
+    if options.quality not in matrix.MEASURES:
+        raise UsageError(f"no measure {options.quality!r}; there are {', '.join(matrix.MEASURES)}")
+    options.run = options.run or Path("build") / "runs" / options.questions.stem
+    async with _subject(options) as subject:
+        chosen, left_out = await systems(subject, options.arch)
+        if options.baseline not in {system.name for system in chosen}:
+            raise UsageError(f"the baseline {options.baseline!r} is not among the systems; set --baseline or --arch")
+        asking = await _asking(options, subject)
+        forecasts = await budget.pilot(asking, chosen, questions)
+        sys.stderr.write(budget.table(forecasts))
+        if reason := budget.exceeded(forecasts, options.max_calls, options.max_usd):
+            return _fail(reason, OVER_BUDGET)
+        if options.estimate:
+            return OK
+        await asking.ask(asking.missing(chosen, questions))
+        scores = [await matrix.score(asking, system, questions) for system in chosen]
+        run_of = await record.of_run(asking, options.questions, questions)
+    found = matrix.build(scores, questions, options.baseline, options.quality)
+    _publish(record.build(run_of, found, scores, questions), options)
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    failed = any(o.reply is None for s in scores for o in s.outcomes.values())
+    return VIOLATED if failed or any(several for s in scores for several in s.broken.values()) else OK
+
+
+def _publish(found: "Record", options: argparse.Namespace) -> None:
+    from evals import html, report
+
+    texts = {
+        "json": json.dumps(found, ensure_ascii=False),
+        "md": report.to_markdown(found),
+        "html": html.to_html(found),
+    }
+    for suffix, text in texts.items():
+        (options.run / f"report.{suffix}").write_text(text, encoding="utf-8")
+    _write(texts["json" if options.json else "md"])
+    sys.stderr.write(f"written: {options.run}/report.html, report.md, report.json\n")
+
+
+async def _compare(options: argparse.Namespace) -> int:
+    from evals import compare
+
+    a, b = _read_record(options.a), _read_record(options.b)
+    changes = compare.compare(a, b)
+    as_json = [asdict(change) for change in changes]
+    _write(json.dumps(as_json, indent=2) if options.json else compare.to_markdown(a, b, changes))
+    return OK
+
+
+def _read_record(folder: Path) -> "Record":
+    path = folder / "report.json" if folder.is_dir() else folder
+    try:
+        found: Record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is no report of a run: {error}") from error
+    return found
+
+
 def _write(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
-_COMMANDS = {"retrieval": _retrieval, "citations": _citations}
+_COMMANDS = {"retrieval": _retrieval, "citations": _citations, "matrix": _matrix, "compare": _compare}

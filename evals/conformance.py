@@ -17,7 +17,8 @@ from evals.tables import markdown
 
 _MARKER = re.compile(r"\[(\d+)\]")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_WEAKEST_FIRST = ("bound", "reported", "counted")
+WEAKEST_FIRST = ("bound", "reported", "counted")
+"""How far an ops figure is to be believed, least first."""
 
 
 PROMISES = {
@@ -59,9 +60,8 @@ def _check_citations(reply: Reply, pages: Mapping[tuple[str, int], str | None]) 
     answer, citations = reply["answer"], reply["citations"]
     given = {(p["chunk_id"], p["document_id"], p["page"]) for p in reply["passages"]}
     for c in citations:
-        text = pages[c["document_id"], c["page"]]
         where = f"[{c['marker']}] {c['document_id']} page {c['page']}"
-        if not c["quote"] or text is None or text[c["span"]["start"] : c["span"]["end"]] != c["quote"]:
+        if not _is_exact(c, pages):
             yield "exact_slice", f"{where}: the quote is not the page's text at its span"
         sentence = _sentence(reply, c)
         if not sentence.strip():
@@ -75,6 +75,21 @@ def _check_citations(reply: Reply, pages: Mapping[tuple[str, int], str | None]) 
         yield "markers", f"the answer has {sorted(said)}, the citations {sorted(resolved)}"
     if reply["abstained"] != (reply["reason"] is not None) or (reply["abstained"] and citations):
         yield "abstention", f"abstained {reply['abstained']}, reason {reply['reason']}, {len(citations)} citations"
+
+
+def quote_rates(reply: Reply, pages: Mapping[tuple[str, int], str | None]) -> dict[str, float]:
+    """exact_slice_rate of the citations and, over those whose sentence holds a number, number_in_quote_rate."""
+    citations = reply["citations"]
+    if not citations:
+        return {}
+    numeric = [numbers(_sentence(reply, c)) <= numbers(c["quote"]) for c in citations if numbers(_sentence(reply, c))]
+    out = {"exact_slice_rate": sum(_is_exact(c, pages) for c in citations) / len(citations)}
+    return out | ({"number_in_quote_rate": sum(numeric) / len(numeric)} if numeric else {})
+
+
+def _is_exact(citation: Mapping[str, Any], pages: Mapping[tuple[str, int], str | None]) -> bool:
+    text, span = pages[citation["document_id"], citation["page"]], citation["span"]
+    return bool(citation["quote"]) and text is not None and text[span["start"] : span["end"]] == citation["quote"]
 
 
 def _sentence(reply: Reply, citation: Mapping[str, Any]) -> str:
@@ -107,7 +122,7 @@ def _check_cost(reply: Reply) -> Iterator[tuple[str, str]]:
         ops.update(step["ops"])
         calls.update({step["purpose"]: step["llm_calls"]} if step["llm_calls"] else {})
     tokens = {side: sum(step["tokens"][side] for step in trace) for side in ("input", "output")}
-    source = min((step["ops_source"] for step in trace), key=_WEAKEST_FIRST.index, default="counted")
+    source = min((step["ops_source"] for step in trace), key=WEAKEST_FIRST.index, default="counted")
     billed = (+Counter(cost["ops_by_kind"]), +Counter(cost["llm_calls_by_purpose"]), cost["tokens"], cost["ops_source"])
     if billed != (+ops, +calls, tokens, source):
         yield "cost_trace", f"billed {billed}, the trace adds up to {(+ops, +calls, tokens, source)}"
@@ -145,7 +160,7 @@ async def run(
             if question.id not in replies:
                 problem = outcomes[question.id].problem if question.id in outcomes else None
                 violations.append(Violation(system.name, question.id, "error", str(problem or "no reply")))
-        pages = await _pages(asking.subject, list(replies.values()), asking.parallel)
+        pages = await cited_pages(asking.subject, list(replies.values()), asking.parallel)
         broken = {id_: list(check_reply(reply, pages)) for id_, reply in replies.items()}
         violations += [Violation(system.name, id_, *found) for id_, several in broken.items() for found in several]
         violations += await _probe_filters(asking, system, questions, replies, probes)
@@ -153,7 +168,9 @@ async def run(
     return rows, violations
 
 
-async def _pages(subject: Subject, replies: Sequence[Reply], parallel: int) -> dict[tuple[str, int], str | None]:
+async def cited_pages(subject: Subject, replies: Sequence[Reply], parallel: int) -> dict[tuple[str, int], str | None]:
+    """Text of every page cited, by document id and number; None where the subject has no such page."""
+
     keys = {(c["document_id"], c["page"]) for reply in replies for c in reply["citations"]}
     found: dict[tuple[str, int], str | None] = {}
     slots = asyncio.Semaphore(parallel)

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,12 +38,13 @@ class Subject(Protocol):
     async def architectures(self) -> list[dict[str, Any]]: ...
 
     async def index(self) -> dict[str, Any]:
-        """Collection, schema version and models."""
+        """Collection, schema version, models and, where it is known, a hash of the service's code."""
 
 
 class HttpSubject:
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, code: str | None = None) -> None:
         self._client = client
+        self._code = code
         self._pages: dict[tuple[str, int], str] = {}
 
     async def ask(
@@ -71,7 +73,7 @@ class HttpSubject:
 
     async def index(self) -> dict[str, Any]:
         found: dict[str, Any] = (await self._json("GET", "/readyz"))["index"]
-        return found
+        return found | ({"code": self._code} if self._code else {})
 
     async def _json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):
@@ -118,7 +120,7 @@ async def local(data_dir: Path | None, *, mute: bool = False) -> AsyncIterator[H
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     app = create_app(opened, Settings(api_keys={}, **given))
-    async with app.router.lifespan_context(app) as state, over(app, state) as subject:
+    async with app.router.lifespan_context(app) as state, over(app, state, _code()) as subject:
         yield subject
 
 
@@ -146,7 +148,7 @@ class Mute:
 
 
 @asynccontextmanager
-async def over(app: Any, state: Mapping[str, Any] | None = None) -> AsyncIterator[HttpSubject]:
+async def over(app: Any, state: Mapping[str, Any] | None = None, code: str | None = None) -> AsyncIterator[HttpSubject]:
     """An ASGI application, called without a socket; `state` is what its lifespan gave."""
 
     async def stateful(scope: Any, receive: Any, send: Any) -> None:
@@ -154,7 +156,13 @@ async def over(app: Any, state: Mapping[str, Any] | None = None) -> AsyncIterato
 
     transport = httpx.ASGITransport(stateful, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=600) as client:
-        yield HttpSubject(client)
+        yield HttpSubject(client, code)
+
+
+def _code() -> str:
+    """12 hex digits that change with the service's source, so that no reply outlives the code that wrote it."""
+    sources = sorted(Path(str(files("app"))).rglob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +208,6 @@ async def systems(subject: Subject, text: str, *, bm25: bool = False) -> tuple[l
 
 
 def fingerprint(index: Mapping[str, Any], documents: list[dict[str, Any]]) -> str:
-    """12 hex digits that change with the index's content, its models and the generator."""
+    """12 hex digits that change with the index's content, its models, the generator and the service's code."""
     held = [(d["document_id"], d["chunks"], d["ingested_at"]) for d in documents]
     return hashlib.sha256(json.dumps([index, held], sort_keys=True).encode()).hexdigest()[:12]
