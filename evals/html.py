@@ -112,7 +112,7 @@ def _pareto(record: Record) -> str:
             place = (system["bill"][price]["mean"], found["mean"], found["low"], found["high"])
             if None not in place:
                 points.append(svg.Point(system["name"], *place, system["pareto"], _colour(record, system["name"])))
-        if points:
+        if any(point.x for point in points):
             charts.append(f"<figure>{svg.scatter(points, label, matrix['quality'])}</figure>")
     return "".join(charts)
 

@@ -35,7 +35,7 @@ class Scale:
         """Three to six round values."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-            steps = (1, 2, 5) if last - first < 3 else (1,)
+            steps = (1, 2, 5) if self.high < self.low * 500 else (1,)
             return [
                 v for p in range(first, last + 1) for s in steps if self.low <= (v := s * 10.0**p) <= self.high * 1.001
             ]

@@ -83,19 +83,19 @@ Tamper: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 @dataclass
-class Tampered(HttpSubject):
+class Tampered:
     """A subject whose replies are changed in place on their way."""
 
     subject: HttpSubject
     tamper: Tamper
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.subject, name)
+
     async def ask(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = await self.subject.ask(*args, **kwargs)
         self.tamper(reply)
         return reply
-
-    async def page(self, document_id: str, number: int) -> str:
-        return await self.subject.page(document_id, number)
 
 
 @asynccontextmanager
@@ -105,7 +105,8 @@ async def asking(
     """The service over the small world, or over `of`, ready to be asked."""
     async with started(of or await ports()) as app, over(app) as subject:
         version = fingerprint(await subject.index(), await subject.documents())
-        yield Asking(Tampered(subject, tamper) if tamper else subject, version, k, log=log or ReplyLog())
+        told: Any = Tampered(subject, tamper) if tamper else subject
+        yield Asking(told, version, k, log=log or ReplyLog())
 
 
 def shuffled(reply: dict[str, Any]) -> None:
