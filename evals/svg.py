@@ -9,7 +9,7 @@ WIDTH = 400
 _ROW = 24
 _LABEL = 112
 """Width of the column of names."""
-_CHAR = 6.2
+_CHAR = 6.6
 """Width of a character of 11 px, about."""
 
 
@@ -126,7 +126,7 @@ class Point:
 def scatter(points: Sequence[Point], x_name: str, y_name: str) -> str:
     """Quality against a price: up and to the left is better."""
     height, left, bottom = 270, 40, 232
-    across = fit([p.x for p in points], left + 8, WIDTH - 12)
+    across = fit([p.x for p in points], left + 8, WIDTH - 18)
     up = Scale(max(0.0, min(p.low for p in points) - 0.05), min(1.0, max(p.high for p in points) + 0.05), bottom, 22)
     body = [_line(left, bottom, WIDTH, bottom, "axis")]
     for tick in up.ticks():
@@ -165,7 +165,7 @@ def boxes(rows: Sequence[tuple[str, str, Sequence[float]]], unit: str) -> str:
     known = [row for row in rows if row[2]]
     if not known:
         return ""
-    across = fit([value for _, _, values in known for value in values], _LABEL, WIDTH - 14)
+    across = fit([value for _, _, values in known for value in values], _LABEL, WIDTH - 18)
     bottom = 6 + len(known) * (_ROW + 6)
     body = [_line(_LABEL, bottom, WIDTH, bottom, "axis")]
     for tick in across.ticks():
