@@ -28,7 +28,7 @@ _FORMS = (
     ("ER", re.compile(r"\b(?:earnings|press) releases?\b", re.I)),
 )
 _LATEST = re.compile(
-    r"\b(?:most recent|latest|newest|last)\s+(?:10-?[KQ]|(?:annual|quarterly)\s+report|filing|quarter)\b", re.I
+    r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
 )
 _COMPARED = re.compile(r"\b(?:compar|prior|previous|versus|vs\b|trend|histor|over (?:time|the))", re.I)
 _SHOWN = 20

@@ -11,7 +11,7 @@ _TAIL = re.compile(r"[)%]+|pts?\.?|bps\.?")
 _DATELINE = re.compile(
     r"\W*(?:(?:for|the|as|of|at|and|or|in|fiscal|years?|quarters?|months?|weeks?|days?|periods?|ended|ending|three|six|nine"
     r"|twelve|note|page|item|january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\W*|\d+\W*)+",
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|in|except|per|share|amounts?|data|dollars?|thousands|millions|billions)\b\W*|\d+\W*)+",
     re.IGNORECASE,
 )
 """A heading of dates or page references, whose numbers are no values."""

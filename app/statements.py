@@ -1,12 +1,15 @@
 """Statements: the sentences and table rows of passages that may answer a question, and what speaks for each."""
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from nupunkt import sent_spans
 
 from app.adapters.bm25 import query_tokens, tokens
+from app.glossary import expanded
 from app.periods import Period, named_periods
 from app.quotes import Unit, units
 from app.reading import named_companies, reports
@@ -25,6 +28,22 @@ _CALENDAR = frozenset(
     "ended ending three six nine twelve months january february march april may june july august september october "
     "november december fiscal quarter year form item note company inc corp corporation".split()
 )
+
+
+_ASIDE = frozenset(
+    tokens(
+        " ".join(_CALENDAR) + " q1 q2 q3 q4 10-K 10-Q 8-K annual quarterly report reports reported reporting filing "
+        "filings disclose disclosed mention mentioned latest recent first second third fourth end usd company"
+    )
+)
+"""Terms that say when and in which filing, not what."""
+_INSTRUCTION = re.compile(
+    r"(?:please|give|answer|provide|assume|respond|calculate|compute|round|base|use|using|write|return|express|state|if"
+    r"|by relying|note that|explain|show your)\b",
+    re.IGNORECASE,
+)
+_SYNONYM = 0.5
+_QUARTER = {"three", "thirteen"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,8 @@ class Statement:
 class Subject:
     """What a question asks about, apart from who and when."""
 
-    terms: tuple[str, ...]
+    weights: Mapping[str, float]
+    """Term -> weight: 1 for the question's own, less for what filings print instead."""
     periods: tuple[Period, ...]
     companies: frozenset[str]
     """Of the passages, those that the question names."""
@@ -70,21 +90,27 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
     return found
 
 
+def core_question(text: str) -> str:
+    """The question without the sentences that instruct the answerer ("Round to one decimal place.")."""
+    parts = [part for a, b in sent_spans(text) for part in text[a:b].strip().split(": ") if part]
+    asked = [part for part in parts if not _INSTRUCTION.match(part)]
+    return " ".join(asked) or text
+
+
 def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
-    """The question's terms without its companies and periods, which say where to look rather than for what."""
+    """The question's terms without its companies, periods and forms, which say where to look rather than for what."""
+    core = core_question(question)
     records = [Document(hit.chunk.document_id, "", hit.chunk.meta, 0, 0) for hit in passages]
     companies = named_companies(question, records)
     periods = named_periods(question)
-    when = {term for period in periods for term in (*tokens(str(period)), "fiscal", "q1", "q2", "q3", "q4")}
-    who = {term for company in companies for term in tokens(company)}
-    terms = tuple(t for t in query_tokens(question) if t not in when | who and t not in _MONTH_TERMS)
+    aside = {term for period in periods for term in tokens(str(period))} | _ASIDE
+    aside |= {term for company in companies for term in tokens(company)}
+    terms = tuple(t for t in query_tokens(core) if t not in aside) or tuple(query_tokens(core))
+    weights = dict.fromkeys(expanded(terms), _SYNONYM) | dict.fromkeys(terms, 1.0)
     said = set(tokens(" ".join(f"{hit.chunk.searchable} {hit.chunk.meta.company or ''}" for hit in passages)))
-    names = dict.fromkeys(name for name in _NAME.findall(question) if name.lower() not in _CALENDAR)
+    names = dict.fromkeys(name for name in _NAME.findall(core) if name.lower() not in _CALENDAR)
     unknown = tuple(name for name in names if not set(tokens(name)) <= said)
-    return Subject(terms or tuple(query_tokens(question)), periods, companies, unknown)
-
-
-_MONTH_TERMS = frozenset(tokens(" ".join(sorted(_CALENDAR))))
+    return Subject(weights, periods, companies, unknown)
 
 
 def tells_of(chunk: Chunk, period: Period) -> bool:
@@ -97,43 +123,66 @@ def tells_of(chunk: Chunk, period: Period) -> bool:
     return period in named_periods(said)
 
 
-def coverage(subject: Subject, pool: Sequence[Statement]) -> list[float]:
-    """0 to 1 per statement: the share of the subject's terms, weighted by their rarity in the pool, that it holds.
+def match(subject: Subject, statement: Statement) -> tuple[float, float]:
+    """Coverage and focus, 0 to 1: how much of the subject the statement holds, and how much of it is the subject.
 
-    Terms of its section and of its table's heading count too; a term that no statement holds counts against all.
+    Coverage counts the terms of the statement's section and table heading as well. A synonym stands for the term it
+    replaces, so the subject's full weight is that of its own terms. Focus is 0 for a sentence: only a row's label says
+    one thing.
     """
-    frequency = Counter(term for statement in pool for term in statement.terms)
-    weight = {t: math.log(1 + (len(pool) - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in set(subject.terms)}
-    total = sum(weight.values()) or 1.0
-    return [sum(weight[t] for t in weight if t in s.terms | heading_terms(s.chunk)) / total for s in pool]
+    own = sum(weight for weight in subject.weights.values() if weight == 1.0)
+    heading = heading_terms(statement.chunk)
+    covered = sum(w for t, w in subject.weights.items() if t in statement.terms or t in heading) / own
+    if statement.row is None or not statement.terms:
+        return min(covered, 1.0), 0.0
+    shared = sum(w for t, w in subject.weights.items() if t in statement.terms)
+    return min(covered, 1.0), 2 * shared / (len(statement.terms) + own)
 
 
+@lru_cache(maxsize=4096)
 def heading_terms(chunk: Chunk) -> frozenset[str]:
     return frozenset(tokens(f"{chunk.section or ''} {chunk.context.partition(chr(10))[2]} {chunk.unit or ''}"))
 
 
-def conciseness(subject: Subject, statement: Statement) -> float:
-    """Of a row: the share of its label's terms that the question asks for; 0 for a sentence."""
-    if statement.row is None or not statement.terms:
-        return 0.0
-    return len(statement.terms & set(subject.terms)) / len(statement.terms)
+def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:
+    """Positions of the row's values whose column is headed by the period asked for; empty where that cannot be told.
 
-
-def columns_of(statement: Statement, question: str, periods: Iterable[Period]) -> list[int]:
-    """Positions of the row's values whose column is headed by a year asked for; empty where that cannot be told.
-
-    Of columns for three and for nine months, those that the question means.
+    Without a period it is the filing's own. Of columns for three and for nine months, those that the question means.
     """
     columns, row = statement.chunk.columns, statement.row
     if row is None or len(columns) != len(row.values):
         return []
-    years = {str(period.year) for period in periods}
-    chosen = [i for i, header in enumerate(columns) if years & set(_YEAR.findall(header))]
-    asked = {span.lower() for span in _SPAN.findall(question)} or (
-        {"three", "thirteen"} if _QUARTERLY.search(question) else set()
-    )
-    spans = [i for i in chosen if asked & {span.lower() for span in _SPAN.findall(columns[i])}]
-    return spans or chosen
+    chosen = {i for headings in _headings(statement.chunk, periods) for i in _first_headed(columns, headings)}
+    asked = {span.lower() for span in _SPAN.findall(question)} or (_QUARTER if _QUARTERLY.search(question) else set())
+    spans = {i for i in chosen if asked & {span.lower() for span in _SPAN.findall(columns[i])}}
+    return sorted(spans or chosen)
+
+
+def _headings(chunk: Chunk, periods: Sequence[Period]) -> list[tuple[str, ...]]:
+    """Per period, what may head its column, the most exact first."""
+    end = chunk.meta.period_end
+    own = (_printed(end), end[:4]) if end else ()
+    if not periods:
+        return [own]
+    record = Document(chunk.document_id, "", chunk.meta, 0, 0)
+    found = []
+    for period in periods:
+        exact = (_printed(period.day),) if period.day else ()
+        at_end = own[:1] if reports(record, period) else ()
+        found.append((*exact, *at_end, str(period.year), *(own[1:] if at_end else ())))
+    return found
+
+
+def _first_headed(columns: Sequence[str], headings: Sequence[str]) -> list[int]:
+    for heading in headings:
+        if headed := [i for i, column in enumerate(columns) if heading in column]:
+            return headed
+    return []
+
+
+def _printed(iso: str) -> str:
+    day = date.fromisoformat(iso)
+    return f"{day:%B} {day.day}, {day.year}"
 
 
 def worded(statement: Statement, columns: Sequence[int]) -> str:

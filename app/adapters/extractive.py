@@ -14,8 +14,7 @@ from app.statements import (
     Statement,
     Subject,
     columns_of,
-    conciseness,
-    coverage,
+    match,
     overlap,
     statements,
     subject_of,
@@ -31,9 +30,9 @@ Scores: TypeAlias = npt.NDArray[np.float64]
 class ExtractiveGenerator:
     """Scores statements lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing itself.
 
-    score = lexical + cosine + coverage + conciseness + prior/rank + period, each in about [0, 1] before its weight.
+    score = lexical + cosine + coverage + focus + prior/rank + period, each in about [0, 1] before its weight.
     It abstains where no passage speaks of the period asked for, where the question names what no passage mentions, and
-    where the best statement covers too little of what is asked.
+    where the best statement is too far from the question.
     """
 
     embedder: Embedder
@@ -45,12 +44,12 @@ class ExtractiveGenerator:
     """Weight of the passage's rank."""
     period: float = 0.3
     """Weight of a row that has a value for the year asked for."""
-    concise: float = 0.5
+    focus: float = 0.8
     """Weight of a row's label being what is asked for, and little else."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
-    least_coverage: float = 0.3
-    """Share of the question's terms, weighted by rarity, below which the best statement is no answer."""
+    least: float = 0.6
+    """Coverage and cosine together below which a statement is no answer."""
 
     @property
     def name(self) -> str:
@@ -75,7 +74,7 @@ class ExtractiveGenerator:
             for s in statements(prompt.passages)
             if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)
         ]
-        if not pool:
+        if not pool or not subject.weights:
             return Generation("", abstained="not_supported")
         ranked = await self._ranked(prompt.question, subject, pool)
         spent = {"sparse": len(pool), "dense": min(len(pool), self.shortlist)}
@@ -88,10 +87,9 @@ class ExtractiveGenerator:
     async def _ranked(
         self, question: str, subject: Subject, pool: Sequence[Statement]
     ) -> list[tuple[Statement, float, float]]:
-        """Statements of the shortlist with score and coverage, best first."""
-        covered = np.array(coverage(subject, pool))
-        rough = _lexical(subject, pool) + covered
-        rough += self.concise * np.array([conciseness(subject, s) for s in pool])
+        """Statements of the shortlist with score and evidence (coverage and cosine), best first."""
+        covered, focus = np.array([match(subject, s) for s in pool]).T
+        rough = _lexical(subject, pool) + covered + self.focus * focus
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
         rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
@@ -99,11 +97,11 @@ class ExtractiveGenerator:
         cosine = await self.embedder.passages([_described(pool[i]) for i in best]) @ query
         scores = rough[best] + cosine
         order = np.argsort(-scores, kind="stable")
-        return [(pool[best[i]], float(scores[i]), float(covered[best[i]])) for i in order]
+        return [(pool[best[i]], float(scores[i]), float(covered[best[i]] + cosine[i])) for i in order]
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
         """The best and those near it that say something else; of several companies named, the best of each."""
-        enough = [item for item in ranked if item[2] >= self.least_coverage]
+        enough = [item for item in ranked if item[2] >= self.least]
         if len(subject.companies) > 1:
             firsts = {s.chunk.meta.company: s for s, _, _ in reversed(enough)}
             return [s for company, s in firsts.items() if company in subject.companies][: self.most]
@@ -121,7 +119,7 @@ def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:
     documents = [[*s.terms, *tokens(s.chunk.section or "")] for s in pool]
     if not any(documents):
         return np.zeros(len(pool))
-    scores = np.maximum(BM25Okapi(documents).get_scores(list(subject.terms)), 0.0)
+    scores = np.maximum(BM25Okapi(documents).get_scores(list(subject.weights)), 0.0)
     return np.asarray(scores / (scores.max() or 1.0))
 
 

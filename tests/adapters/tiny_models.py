@@ -1,4 +1,4 @@
-"""Tiny random XLM-RoBERTa folders in the layout of BGE-M3 and its reranker: the real loading code, without downloads."""
+"""Tiny random XLM-RoBERTa folders in the layout of BGE-M3 and its reranker, for the real loading code."""
 
 from pathlib import Path
 from typing import Any

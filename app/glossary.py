@@ -1,0 +1,58 @@
+"""What people call a line of a statement, and what filings print: analysts' abbreviations and near synonyms."""
+
+from functools import cache
+
+from app.adapters.bm25 import tokens
+
+_SAME = (
+    (
+        "capex",
+        "capital expenditure",
+        "capital expenditures",
+        "capital spending",
+        "purchases of property plant equipment",
+    ),
+    ("ppe", "ppne", "fixed assets", "property plant equipment"),
+    ("cogs", "cost of goods sold", "cost of sales", "cost of revenue", "cost of products sold"),
+    ("revenue", "revenues", "net sales", "net revenues", "total revenues", "turnover"),
+    ("eps", "earnings per share", "net income per share"),
+    ("sga", "selling general administrative"),
+    ("rd", "research development"),
+    ("da", "depreciation amortization"),
+    ("opex", "operating expenses"),
+    ("ocf", "operating cash flow", "cash provided by operating activities", "cash from operations"),
+    ("profit", "net income", "net earnings"),
+    ("operating profit", "operating income", "income from operations", "ebit"),
+    ("equity", "shareholders equity", "stockholders equity"),
+    ("payables", "accounts payable"),
+    ("receivables", "accounts receivable"),
+    ("buyback", "buybacks", "share repurchase", "repurchases of common stock"),
+    ("dividends", "dividends paid", "cash dividends"),
+    ("headcount", "employees", "staff", "workforce"),
+    ("debt", "borrowings", "notes payable"),
+    ("lawsuit", "litigation", "legal proceedings"),
+    ("takeover", "acquisition", "business combination"),
+    ("divestiture", "sale of business", "disposition", "spin off"),
+)
+
+
+@cache
+def _entries() -> dict[tuple[str, ...], frozenset[str]]:
+    """Each phrase's terms -> the terms of its synonyms."""
+    entries: dict[tuple[str, ...], frozenset[str]] = {}
+    for group in _SAME:
+        phrases = [tuple(tokens(phrase)) for phrase in group]
+        everything = frozenset(term for phrase in phrases for term in phrase)
+        for phrase in phrases:
+            entries[phrase] = entries.get(phrase, frozenset()) | everything - set(phrase)
+    return entries
+
+
+def expanded(terms: tuple[str, ...]) -> frozenset[str]:
+    """Terms that filings may print where a question uses these, without the question's own."""
+    found: set[str] = set()
+    for phrase, others in _entries().items():
+        n = len(phrase)
+        if any(terms[i : i + n] == phrase for i in range(len(terms) - n + 1)):
+            found |= others
+    return frozenset(found) - set(terms)

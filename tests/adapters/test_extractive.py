@@ -1,0 +1,98 @@
+"""The generator that only quotes: what it picks, when it refuses, what it costs."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.adapters.extractive import ExtractiveGenerator
+from app.types import Chunk, ChunkKind, DocumentMeta, Generation, Hit, Prompt
+from tests.fakes import LetterEmbedder
+
+pytestmark = pytest.mark.anyio
+
+COLUMNS = ("Year ended December 31, 2022", "Year ended December 31, 2021")
+
+
+def hit(text: str, rank: int, company: str = "Orrin, Inc.", kind: ChunkKind = "text") -> Hit:
+    meta = DocumentMeta("t", "s", company, form="10-K", fiscal_year=2022, fiscal_period="FY", period_end="2022-12-31")
+    columns = COLUMNS if kind == "table" else ()
+    chunk = Chunk(f"c{rank}", f"d-{company}", rank, 1, 0, len(text), text, company, kind, "Item 8", meta, columns)
+    return Hit(chunk, rank, 1.0)
+
+
+PASSAGES = (
+    hit("The board has nine members. They meet four times a year.", 1),
+    hit("Net sales 1,577 1,460\nCost of sales (900) (850)\nNet income 210 190", 2, kind="table"),
+    hit("Net sales rose by a tenth because prices rose. Wages rose as well.", 3),
+)
+
+
+async def ask(question: str, passages: tuple[Hit, ...] = PASSAGES, **changes: float) -> Generation:
+    generator = ExtractiveGenerator(LetterEmbedder(), **changes)  # type: ignore[arg-type]
+    return await generator.generate(Prompt("answer", (), question, passages))
+
+
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [
+        ("What were Orrin's net sales in 2021?", "Net sales: 1,460 [2]."),
+        ("What was Orrin's net income in 2022?", "Net income: 210 [2]."),
+        ("How many members does the board have?", "The board has nine members. [1]"),
+        ("What was COGS in 2022?", "Cost of sales: (900) [2]."),
+    ],
+)
+async def test_it_quotes_what_is_asked(question: str, begins: str) -> None:
+    assert (await ask(question)).text.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("What were Orrin's net sales in 2015?", "not_supported"),
+        ("What did Zephyrine Lagoon earn?", "off_corpus"),
+        ("xylophone jazz quiz", "not_supported"),
+    ],
+)
+async def test_it_refuses_what_the_passages_do_not_say(question: str, reason: str) -> None:
+    generation = await ask(question)
+    assert (generation.text, generation.abstained) == ("", reason)
+
+
+async def test_no_passages_and_empty_ones_are_refused() -> None:
+    assert (await ask("anything?", ())).abstained == "not_supported"
+    assert (await ask("anything?", (hit("", 1), hit("\n \n", 2)))).abstained == "not_supported"
+
+
+async def test_two_companies_named_are_both_answered() -> None:
+    passages = (
+        hit("Net sales were 10 million.", 1, "Orrin, Inc."),
+        hit("Net sales were 20 million.", 2, "Tessel Corp."),
+    )
+    text = (await ask("Which of Orrin and Tessel had higher net sales?", passages)).text
+    assert set(text.splitlines()) == {"Net sales were 10 million. [1]", "Net sales were 20 million. [2]"}
+
+
+async def test_it_costs_similarity_and_no_calls() -> None:
+    generation = await ask("What were net sales?", shortlist=3)
+    assert generation.ops == {"sparse": 6, "dense": 3}
+    assert (generation.llm_calls, generation.input_tokens) == (0, 0)
+
+
+async def test_the_stream_adds_up_to_the_answer() -> None:
+    parts = [
+        p async for p in ExtractiveGenerator(LetterEmbedder()).stream(Prompt("answer", (), "Net sales?", PASSAGES))
+    ]
+    assert isinstance(parts[-1], Generation)
+    assert "".join(p for p in parts if isinstance(p, str)) == parts[-1].text
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.text(max_size=200), max_size=5), st.text(min_size=1, max_size=80))
+async def test_any_text_gives_an_answer_of_its_own_words_or_a_refusal(texts: list[str], question: str) -> None:
+    passages = tuple(hit(text, rank) for rank, text in enumerate(texts, start=1))
+    generation = await ask(question, passages, least=0.0)
+    markers = {int(n) for n in re.findall(r"\[(\d+)\]", generation.text)}
+    assert markers <= set(range(1, len(texts) + 1))
+    assert (generation.text == "") == (generation.abstained is not None)
