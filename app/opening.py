@@ -22,11 +22,16 @@ def index_stamp(settings: Settings, embedder: ModelEmbedder, chunker: str) -> In
     return IndexStamp(settings.collection, embedder.name, embedder.dimensions, Bm25Encoder().name, chunker)
 
 
+def any_stamp(settings: Settings) -> IndexStamp:
+    """Of one who reads records and pages alone: whatever the collection was built with."""
+    return IndexStamp(settings.collection, "", 0, "", "", 0)
+
+
 @asynccontextmanager
 async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> AsyncIterator[WritableStore]:
     """The server's collection where QDRANT_URL is set, else the embedded one. Raises StoreLocked, IndexMismatch, ...
 
-    A stamp whose chunker is "" is that of a reader: it takes whatever chunker the collection was built with.
+    What a stamp leaves open ("" or 0) is taken as found.
     """
     if settings.qdrant_url:
         from app.adapters.qdrant_server import ServerStore

@@ -17,9 +17,9 @@ from rich.text import Text
 
 from app.adapters.bm25 import Bm25Encoder
 from app.errors import SextantError, StoreUnavailable
-from app.opening import index_stamp, open_embedder, open_store
+from app.opening import any_stamp, index_stamp, open_embedder, open_store
 from app.settings import Settings
-from app.types import Document
+from app.types import Document, FloatArray
 from ingest.chunking import Chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
 from ingest.indexing import Index
@@ -29,7 +29,7 @@ from ingest.sources import Source, find_sources
 from ingest.verification import problems
 
 OpenIndex: TypeAlias = Callable[[Settings, bool], AbstractAsyncContextManager[Index]]
-"""Called with the settings and whether to create what is missing."""
+"""Called with the settings and whether it is to add to the index, and create it if need be."""
 
 _COLUMNS = ("document", "title", "pages", "chunks", "tenant", "source")
 _WIDE = 1000
@@ -38,13 +38,29 @@ _SHARED_FOR = timedelta(hours=1)
 """Age after which an unfinished record in a shared store is taken for a dead process's."""
 
 
+class NoEmbedder:
+    """Of an index that is only looked at: loading a model takes seconds."""
+
+    name = "none"
+    dimensions = 0
+
+    async def passages(self, texts: Sequence[str]) -> FloatArray:
+        raise AssertionError("this index was opened without its models")
+
+    queries = passages
+
+
 @asynccontextmanager
 async def open_index(settings: Settings, create: bool) -> AsyncIterator[Index]:
-    """The store and the models that the settings name. Raises Unavailable (StoreLocked, ...) and IndexMismatch."""
+    """The store and, to add to it, the models that the settings name. Raises Unavailable and IndexMismatch."""
+    if not create:
+        async with open_store(settings, any_stamp(settings), create=False) as store:
+            yield Index(store, NoEmbedder(), {})
+        return
     embedder = await open_embedder(settings)
     try:
         stamp = index_stamp(settings, embedder, Chunker().name)
-        async with open_store(settings, stamp, create=create) as store:
+        async with open_store(settings, stamp, create=True) as store:
             yield Index(store, embedder, {"bm25": Bm25Encoder()})
     finally:
         embedder.close()

@@ -119,7 +119,7 @@ def test_focus_prefers_the_row_that_says_just_what_is_asked() -> None:
     assert synonyms > 0
     first, second = (match(subject, row) for row in rows)
     assert first == (1.0, 2 * 2.0 / (2 + own))
-    assert second == (1.0, pytest.approx(2 * 2.0 / (5 + own)))
+    assert second == pytest.approx((1.0, 2 * 2.0 / (5 + own)))
 
 
 def test_wording_keeps_source_brackets_from_reading_as_markers() -> None:

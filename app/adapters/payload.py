@@ -159,12 +159,12 @@ def unpack_words(packed: str) -> tuple[Word, ...]:
 def check_stamp(found: IndexStamp, expected: IndexStamp, place: str) -> None:
     """Raises IndexMismatch naming every differing field with both values, and what to do.
 
-    A reader expects no chunker (""): it takes whichever cut the chunks.
+    What a reader leaves open ("" or 0) is taken as found: the service its chunker, a look at the records all of it.
     """
     differences = [
         f"{field.name} is {getattr(found, field.name)!r} there and {getattr(expected, field.name)!r} in the settings"
         for field in fields(IndexStamp)
-        if getattr(expected, field.name) not in ("", getattr(found, field.name))
+        if getattr(expected, field.name) not in ("", 0, getattr(found, field.name))
     ]
     if differences:
         raise IndexMismatch(
