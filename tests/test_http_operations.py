@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 
 import pytest
@@ -34,6 +35,19 @@ async def test_health(make_client: MakeClient, make_ports: MakePorts) -> None:
         ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["error_code"]) == (503, "store_unavailable")
     assert ready.json()["title"] == "Vector store unavailable"
+
+
+async def test_metrics_tell_what_is_indexed(make_client: MakeClient, make_ports: MakePorts) -> None:
+    ports = await make_ports()
+    async with make_client(ports) as client:
+        records, got = await ports.store.documents(), await samples(client)
+    assert got["rag_index_documents"] == len(records) > 0
+    assert got["rag_index_pages"] == sum(record.pages for record in records)
+    assert got["rag_index_chunks"] == sum(record.chunks for record in records)
+    assert got["rag_index_unfinished"] == 0
+    broken = BrokenStore(StoreUnavailable("http://qdrant:6333 refuses connections"))
+    async with make_client(await make_ports(store=broken)) as client:
+        assert math.isnan((await samples(client))["rag_index_documents"])
 
 
 async def test_metrics_count_what_replies_bill(make_client: MakeClient, make_ports: MakePorts) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from app.errors import SextantError
 from app.tools import Tools
-from app.types import AbstainReason
+from app.types import AbstainReason, Document
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -54,6 +54,23 @@ class Metrics:
         self._abstentions = self._counter("rag_abstentions_total", "Honest refusals.", "arch", "reason")
         self._errors = self._counter("rag_errors_total", "Questions that failed.", "arch", "error_code")
         self._in_flight = Gauge("rag_in_flight", "Questions being answered.", registry=self.registry)
+
+        self._index = {
+            name: Gauge(
+                f"rag_index_{name}",
+                f"{name.capitalize()} in the index; NaN while the store is down.",
+                registry=self.registry,
+            )
+            for name in ("documents", "pages", "chunks", "unfinished")
+        }
+
+    def index(self, documents: Sequence[Document] | None) -> None:
+        """What the ingestion has brought in, over all tenants; None where the store does not say."""
+        ready = [d for d in documents or () if d.state == "ready"]
+        sizes = {"documents": len(ready), "pages": sum(d.pages for d in ready), "chunks": sum(d.chunks for d in ready)}
+        sizes["unfinished"] = len(documents or ()) - len(ready)
+        for name, gauge in self._index.items():
+            gauge.set(float("nan") if documents is None else sizes[name])
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from typing_extensions import TypedDict
 
 from app.architectures import ARCHITECTURES
-from app.errors import Unavailable
+from app.errors import SextantError, Unavailable
 from app.http.access import CallerAccess
 from app.http.options import DEFAULT_ARCH, OptionReply, description_of, options_of
 from app.http.problems import FAILURES
@@ -55,7 +55,13 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response, summary="Prometheus metrics")
 async def metrics(request: Request) -> Response:
-    found = state_of(request)["metrics"]
+    state = state_of(request)
+    found = state["metrics"]
+    try:
+        async with asyncio.timeout(_READY_WITHIN_S):
+            found.index(await state["ports"].store.documents())
+    except (TimeoutError, SextantError):
+        found.index(None)
     return Response(found.render(), headers={"Content-Type": found.content_type})
 
 
