@@ -15,7 +15,7 @@ ALL = "all"
 """The column that holds every class."""
 
 MEASURES: Mapping[str, str] = {
-    "answer": "answer score: the numbers asked for, else word overlap; a right refusal where there is no answer",
+    "answer": "share of the gold answer's numbers, else word overlap; a right refusal where there is none",
     "page hit@1": "an evidence page is the first passage's",
     "page hit@10": "an evidence page is among ten passages",
     "page all@10": "every evidence page is among ten passages",
@@ -23,7 +23,8 @@ MEASURES: Mapping[str, str] = {
     "page nDCG@10": "evidence pages early among ten passages",
     "page RR": "1 / rank of the first evidence page",
     "document hit@5": "a filing with evidence is among five passages",
-    "number_match": "every number asked for is in the answer, unit, scale and rounding considered",
+    "number_recall": "share of the gold answer's numbers that are in the answer, unit, scale and rounding considered",
+    "number_match": "every one of them is",
     "token_f1": "word overlap with the gold answer",
     "refusal": "abstains where the filings have no answer",
     "false_refusal": "abstains where they have one (lower is better)",

@@ -82,7 +82,7 @@ def answer_measures(question: Question, reply: Reply) -> dict[str, float]:
     """Where each applies: refusal, false_refusal, number_match, number_recall, token_f1, and `answer`, their summary.
 
     refusal is right where the collection has no answer; so is citing the page that denies a false premise. `answer` is
-    refusal there; elsewhere 0 for an abstention, else number_match where the gold answer has numbers, else token_f1.
+    refusal there; elsewhere 0 for an abstention, else number_recall where the gold answer has numbers, else token_f1.
     """
     abstained = float(reply["abstained"])
     if not question.answerable:
@@ -99,7 +99,7 @@ def answer_measures(question: Question, reply: Reply) -> dict[str, float]:
         out["number_recall"] = sum(matched(want, found) for want in wanted) / len(wanted)
         out["number_match"] = float(out["number_recall"] == 1)
     out["token_f1"] = token_f1(text, question.answer)
-    out["answer"] = out.get("number_match", out["token_f1"])
+    out["answer"] = out.get("number_recall", out["token_f1"])
     return out
 
 

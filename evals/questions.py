@@ -141,13 +141,14 @@ class Collection:
 
 def load_beir(folder: Path, qrels: str = "qrels.tsv") -> Collection:
     """`corpus.jsonl`, `queries.jsonl` and tab-separated judgements with a heading line. Raises QuestionFileError."""
-    documents = {
-        row["_id"]: f"{row['title']}\n{row['text']}" if row.get("title") else row["text"]
-        for row in _rows(folder / "corpus.jsonl")
-    }
-    judged = _qrels(folder, qrels)
-    queries = {row["_id"]: row["text"] for row in _rows(folder / "queries.jsonl") if row["_id"] in judged}
-    return Collection(documents, queries, {query: judged[query] for query in queries})
+    try:
+        rows = list(_rows(folder / "corpus.jsonl"))
+        judged = _qrels(folder, qrels)
+        asked = {row["_id"]: row["text"] for row in _rows(folder / "queries.jsonl") if row["_id"] in judged}
+        documents = {row["_id"]: f"{row['title']}\n{row['text']}" if row.get("title") else row["text"] for row in rows}
+    except (OSError, KeyError, ValueError) as error:
+        raise QuestionFileError(f"{folder} is no BEIR folder: {error}") from error
+    return Collection(documents, asked, {query: judged[query] for query in asked})
 
 
 def _qrels(folder: Path, name: str) -> dict[str, dict[str, int]]:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from evals import subjects
-from evals.cli import OK, OVER_BUDGET, UNAVAILABLE, USAGE, VIOLATED, run
+from evals.cli import run
+from evals.commands import OK, OVER_BUDGET, UNAVAILABLE, USAGE, VIOLATED
 from evals.subjects import HttpSubject, over
 from tests.conftest import started
 from tests.evals import world
@@ -106,7 +107,7 @@ def test_a_run_over_budget_stops_before_it_spends(qa: Path, tmp_path: Path, caps
         (["matrix", "--questions", "QA", "--arch", "hybrid"], "baseline 'naive' is not among the systems"),
         (["matrix", "--questions", "QA", "--quality", "beauty"], "no measure 'beauty'"),
         (["citations", "--questions", "QA", "--class", "odd"], "no question of class odd"),
-        (["compare", "/nowhere", "/nowhere"], "no report of a run"),
+        (["compare", "/nowhere", "/nowhere"], "cannot be read"),
     ],
 )
 def test_wrong_usage_is_explained(

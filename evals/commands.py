@@ -1,0 +1,186 @@
+"""What each command does, once its arguments are known. Returns the exit status."""
+
+import argparse
+import json
+import os
+import sys
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from app.adapters.bm25 import Bm25Encoder
+from app.opening import open_embedder
+from app.settings import Settings
+from evals import ablation, budget, compare, conformance, html, irsets, matrix, record, report, retrieval, subjects
+from evals.asking import Asking, ReplyLog
+from evals.errors import UsageError
+from evals.questions import Question, load_questions
+from evals.record import Record
+from evals.subjects import HttpSubject, fingerprint, parse_system, systems
+
+OK, VIOLATED, USAGE, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def _subject(options: argparse.Namespace, *, mute: bool = False) -> AbstractAsyncContextManager[HttpSubject]:
+    if options.url:
+        return subjects.remote(options.url, os.environ.get("SEXTANT_API_KEY"))
+    return subjects.local(options.data_dir, mute=mute)
+
+
+def _questions(options: argparse.Namespace) -> list[Question]:
+    found = load_questions(options.questions)
+    if options.kinds:
+        kinds = set(options.kinds.split(","))
+        if strange := kinds - {q.kind for q in found}:
+            raise UsageError(f"no question of class {', '.join(sorted(strange))} in {options.questions}")
+        found = [q for q in found if q.kind in kinds]
+    return found[: options.limit]
+
+
+async def _asking(options: argparse.Namespace, subject: HttpSubject) -> Asking:
+    version = fingerprint(await subject.index(), await subject.documents())
+    if options.run:
+        options.run.mkdir(parents=True, exist_ok=True)
+    log = ReplyLog.open(options.run / "replies.jsonl") if options.run else ReplyLog()
+    return Asking(subject, version, options.k, options.parallel, log)
+
+
+async def retrieval_command(options: argparse.Namespace) -> int:
+    questions = [q for q in _questions(options) if q.documents and (q.reliable or options.weak)]
+    if not questions:
+        raise UsageError("no question has reliable evidence; --weak takes weak evidence at document level")
+    async with _subject(options, mute=True) as subject:
+        chosen, left_out = await systems(subject, options.arch, bm25=True)
+        found = await retrieval.run(await _asking(options, subject), chosen, questions)
+    _write(json.dumps(retrieval.as_json(found), indent=2) if options.json else retrieval.table(found))
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    failed = {name: count for name, count in found["problems"].items() if count}
+    return fail(f"questions without a reply: {failed}", VIOLATED) if failed else OK
+
+
+async def citations_command(options: argparse.Namespace) -> int:
+    questions = _questions(options)
+    async with _subject(options) as subject:
+        chosen, left_out = await systems(subject, options.arch)
+        asking = await _asking(options, subject)
+        rows, violations = await conformance.run(asking, chosen, questions, options.filter_probes)
+    as_json = conformance.as_json(rows, violations)
+    _write(json.dumps(as_json, indent=2) if options.json else conformance.table(rows, violations))
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    return VIOLATED if violations else OK
+
+
+async def matrix_command(options: argparse.Namespace) -> int:
+    questions = _questions(options)
+    if options.quality not in matrix.MEASURES:
+        raise UsageError(f"no measure {options.quality!r}; there are {', '.join(matrix.MEASURES)}")
+    options.run = options.run or Path("build") / "runs" / options.questions.stem
+    async with _subject(options) as subject:
+        chosen, left_out = await systems(subject, options.arch)
+        if options.baseline not in {system.name for system in chosen}:
+            raise UsageError(f"the baseline {options.baseline!r} is not among the systems; set --baseline or --arch")
+        asking = await _asking(options, subject)
+        forecasts = await budget.pilot(asking, chosen, questions)
+        sys.stderr.write(budget.table(forecasts))
+        if reason := budget.exceeded(forecasts, options.max_calls, options.max_usd):
+            return fail(reason, OVER_BUDGET)
+        if options.estimate:
+            return OK
+        await asking.ask(asking.missing(chosen, questions))
+        scores = [await matrix.score(asking, system, questions) for system in chosen]
+        run_of = await record.of_run(asking, options.questions, questions)
+    found = matrix.build(scores, questions, options.baseline, options.quality)
+    _publish(record.build(run_of, found, scores, questions), options)
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    failed = any(o.reply is None for s in scores for o in s.outcomes.values())
+    return VIOLATED if failed or any(several for s in scores for several in s.broken.values()) else OK
+
+
+def _publish(found: Record, options: argparse.Namespace) -> None:
+    texts = {
+        "json": json.dumps(found, ensure_ascii=False),
+        "md": report.to_markdown(found),
+        "html": html.to_html(found),
+    }
+    for suffix, text in texts.items():
+        (options.run / f"report.{suffix}").write_text(text, encoding="utf-8")
+    _write(texts["json" if options.json else "md"])
+    sys.stderr.write(f"written: {options.run}/report.html, report.md, report.json\n")
+
+
+async def ablate_command(options: argparse.Namespace) -> int:
+    questions = [q for q in _questions(options) if q.documents and q.reliable]
+    base = parse_system("hybrid" if options.arch == "all" else options.arch)
+    async with AsyncExitStack() as stack:
+        asking = await _asking(options, await stack.enter_async_context(_subject(options, mute=True)))
+        known = {a["name"]: a["options"] for a in await asking.subject.architectures()}
+        defaults = {option["name"]: option["default"] for option in known.get(base.arch, [])}
+        others = [(s.name, asking, s) for s in ablation.variants(base, defaults, options.switch)]
+        for folder in options.index:
+            other = await _asking(options, await stack.enter_async_context(subjects.local(folder, mute=True)))
+            others.append((f"index {folder}", other, base))
+        if not others:
+            raise UsageError("nothing to change: give --switch or --index")
+        effects = await ablation.run((asking, base), others, questions)
+    as_json = [asdict(effect) for effect in effects]
+    _write(json.dumps(as_json, indent=2) if options.json else ablation.table(base.name, effects))
+    return OK
+
+
+async def ir_command(options: argparse.Namespace) -> int:
+
+    given = {name: value for name in ("k1", "b", "average_length") if (value := getattr(options, name)) is not None}
+    baselines = json.loads(options.baseline.read_text("utf-8")) if options.baseline else []
+    embedder = None if options.bm25_only else await open_embedder(Settings())
+    results = []
+    for folder in options.folders:
+        encoder = Bm25Encoder(**given)
+        fixed = options.average_length is not None
+        results += await irsets.evaluate(folder, embedder, encoder, baselines, fixed_length=fixed)
+    _write(json.dumps([asdict(result) for result in results], indent=2) if options.json else irsets.table(results))
+    short = [f"{result.name} ({result.qrels})" for result in irsets.short_of_baseline(results)]
+    return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK
+
+
+async def compare_command(options: argparse.Namespace) -> int:
+    a, b = _read_record(options.a), _read_record(options.b)
+    changes = compare.compare(a, b)
+    as_json = [asdict(change) for change in changes]
+    _write(json.dumps(as_json, indent=2) if options.json else compare.to_markdown(a, b, changes))
+    return OK
+
+
+def _read_record(folder: Path) -> Record:
+    found: Record = _read_json(folder / "report.json" if folder.is_dir() else folder)
+    return found
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+
+
+def fail(message: str, status: int) -> int:
+    """Says why on standard error."""
+    sys.stderr.write(f"sextant-eval: {message}\n")
+    return status
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+COMMANDS = {
+    "retrieval": retrieval_command,
+    "citations": citations_command,
+    "matrix": matrix_command,
+    "compare": compare_command,
+    "ablate": ablate_command,
+    "ir": ir_command,
+}

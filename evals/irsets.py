@@ -1,0 +1,202 @@
+"""Retrieval sets in BEIR's form, through the service's own encoder, store and fusion: each leg alone and fused."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import numpy as np
+
+from app.adapters.bm25 import Bm25Encoder, tokens
+from app.adapters.qdrant_edge import EdgeStore
+from app.fusion import rrf
+from app.ports import Embedder, WritableStore
+from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, FloatArray, Hit, IndexStamp, Leg
+from evals.asking import progress
+from evals.measures import rank_measures
+from evals.questions import Collection, load_beir
+from evals.statistics import Paired, paired
+from evals.tables import fraction, markdown
+
+DEPTH = 100
+ENOUGH = 0.98
+"""Share of a baseline's nDCG@10 that BM25 must reach."""
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SetResult:
+    """One retrieval set under one file of judgements."""
+
+    name: str
+    qrels: str
+    documents: int
+    queries: int
+    ndcg: Mapping[str, float]
+    """nDCG@10 by leg (bm25, dense) and of their fusion (hybrid)."""
+    recall: Mapping[str, float]
+    """recall@100, likewise."""
+    hybrid_against_best: Paired | None
+    """nDCG@10 per query against the leg with the higher mean; None without a dense leg."""
+    baseline: float | None
+    """A published or given nDCG@10 of BM25."""
+
+
+async def evaluate(
+    folder: Path,
+    embedder: Embedder | None,
+    encoder: Bm25Encoder,
+    baselines: Sequence[Mapping[str, Any]] = (),
+    *,
+    fixed_length: bool = False,
+) -> list[SetResult]:
+    """Indexes the set once, asks every judged query once; a result per `qrels*.tsv`.
+
+    `embedder` None is BM25 alone. The encoder is fitted to the set's mean length unless its own is to stay.
+    """
+    judged = await asyncio.to_thread(_judged, folder)
+    collection = next(iter(judged.values()))
+    if not fixed_length:
+        encoder = fitted(encoder, collection.documents.values())
+    queries = {id_: text for found in judged.values() for id_, text in found.queries.items()}
+    with TemporaryDirectory() as directory:
+        dimensions = embedder.dimensions if embedder else 1
+        stamp = IndexStamp(folder.name, embedder.name if embedder else "none", dimensions, encoder.name, "whole")
+        store = await asyncio.to_thread(EdgeStore.open, Path(directory) / "index", stamp)
+        try:
+            await _index(store, collection, embedder, encoder)
+            ranked = await _ask(store, queries, embedder, encoder)
+        finally:
+            await asyncio.to_thread(store.close)
+    return [
+        _result(folder.name, name, found, ranked, _baseline(baselines, folder.name, name))
+        for name, found in judged.items()
+        if found.queries
+    ]
+
+
+def _judged(folder: Path) -> dict[str, Collection]:
+    """The set under each of its files of judgements."""
+    names = sorted(path.name for path in folder.glob("qrels*.tsv")) or ["qrels.tsv"]
+    return {name: load_beir(folder, name) for name in names}
+
+
+def fitted(encoder: Bm25Encoder, texts: Iterable[str]) -> Bm25Encoder:
+    """The encoder with these texts' own mean length: the service's constant is that of its chunks, not of a set."""
+    lengths = [len(tokens(text)) for text in texts]
+    return replace(encoder, average_length=sum(lengths) / max(len(lengths), 1))
+
+
+async def _index(store: WritableStore, collection: Collection, embedder: Embedder | None, encoder: Bm25Encoder) -> None:
+    items = list(collection.documents.items())
+    with progress() as bar:
+        task = bar.add_task("indexing", total=len(items))
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            texts = [text for _, text in batch]
+            dense = await _dense(embedder, texts)
+            sparse = encoder.passages(texts)
+            vectors = [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)]
+            await store.put_chunks([_chunk(id_, text) for id_, text in batch], vectors)
+            bar.advance(task, len(batch))
+
+
+async def _dense(embedder: Embedder | None, texts: Sequence[str], *, queries: bool = False) -> FloatArray:
+    if embedder is None:
+        return np.ones((len(texts), 1), np.float32)
+    return await (embedder.queries(texts) if queries else embedder.passages(texts))
+
+
+def _chunk(document_id: str, text: str) -> Chunk:
+    meta = DocumentMeta(title=document_id, source=document_id)
+    id_ = str(uuid5(NAMESPACE_URL, document_id))
+    return Chunk(id_, document_id, 0, 1, 0, len(text), text, "", "text", None, meta)
+
+
+async def _ask(
+    store: WritableStore, queries: Mapping[str, str], embedder: Embedder | None, encoder: Bm25Encoder
+) -> dict[str, dict[str, list[str]]]:
+    """Document ids best first, by leg and by query."""
+    ranked: dict[str, dict[str, list[str]]] = {"bm25": {}}
+    if embedder is not None:
+        ranked |= {"dense": {}, "hybrid": {}}
+    with progress() as bar:
+        for id_, text in bar.track(queries.items(), description="asking"):
+            legs = [Leg("bm25", encoder.queries([text])[0], DEPTH)]
+            if embedder is not None:
+                [query] = await _dense(embedder, [text], queries=True)
+                legs.append(Leg("dense", query, DEPTH))
+            found = await store.search(legs, Filter())
+            lists: dict[str, Sequence[Hit]] = {leg.name: r.hits for leg, r in zip(legs, found, strict=True)}
+            if embedder is not None:
+                lists["hybrid"] = rrf(lists)
+            for name, hits in lists.items():
+                ranked[name][id_] = [hit.chunk.document_id for hit in hits[:DEPTH]]
+    return ranked
+
+
+def _result(
+    name: str, qrels: str, judged: Collection, ranked: Mapping[str, Mapping[str, list[str]]], baseline: float | None
+) -> SetResult:
+    by_leg = {leg: rank_measures(judged.qrels, lists, DEPTH) for leg, lists in ranked.items()}
+    ndcg = {leg: {query: values["nDCG@10"] for query, values in found.items()} for leg, found in by_leg.items()}
+    recall = {leg: [values[f"recall@{DEPTH}"] for values in found.values()] for leg, found in by_leg.items()}
+    means = {leg: sum(values.values()) / len(values) for leg, values in ndcg.items()}
+    against = None
+    if "hybrid" in ndcg:
+        best = max((leg for leg in ndcg if leg != "hybrid"), key=means.__getitem__)
+        against = paired(ndcg["hybrid"], ndcg[best])
+    return SetResult(
+        name=name,
+        qrels=qrels,
+        documents=len(judged.documents),
+        queries=len(judged.queries),
+        ndcg=means,
+        recall={leg: sum(values) / len(values) for leg, values in recall.items()},
+        hybrid_against_best=against,
+        baseline=baseline,
+    )
+
+
+def _baseline(rows: Sequence[Mapping[str, Any]], name: str, qrels: str) -> float | None:
+    """`ndcg10` of the row with this set and file of judgements."""
+    return next((row["ndcg10"] for row in rows if (row["set"], row["qrels"]) == (name, qrels)), None)
+
+
+def short_of_baseline(results: Sequence[SetResult]) -> list[SetResult]:
+    return [r for r in results if r.baseline is not None and r.ndcg["bm25"] < ENOUGH * r.baseline]
+
+
+def table(results: Sequence[SetResult]) -> str:
+    headings = ["set", "judgements", "documents", "queries", "BM25 nDCG@10", "baseline", "ratio", "dense", "hybrid"]
+    headings += ["hybrid − best leg", "wins", "damages", "p", "recall@100 BM25", "dense", "hybrid"]
+    return markdown(headings, [_row(result) for result in results])
+
+
+def _row(r: SetResult) -> list[str]:
+    def of(values: Mapping[str, float], leg: str) -> str:
+        return fraction(values[leg]) if leg in values else "–"
+
+    against = r.hybrid_against_best
+    return [
+        r.name,
+        r.qrels,
+        str(r.documents),
+        str(r.queries),
+        of(r.ndcg, "bm25"),
+        "–" if r.baseline is None else fraction(r.baseline),
+        "–" if not r.baseline else f"{r.ndcg['bm25'] / r.baseline:.3f}",
+        of(r.ndcg, "dense"),
+        of(r.ndcg, "hybrid"),
+        *(
+            ["–"] * 4
+            if against is None
+            else [f"{against.difference:+.3f}", str(against.wins), str(against.damages), f"{against.p:.3f}"]
+        ),
+        of(r.recall, "bm25"),
+        of(r.recall, "dense"),
+        of(r.recall, "hybrid"),
+    ]
