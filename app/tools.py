@@ -177,6 +177,15 @@ class Tools:
             step.input_tokens, step.output_tokens = out.input_tokens, out.output_tokens
             return out
 
+    async def generate_all(self, prompts: Sequence[Prompt]) -> list[Generation]:
+        """In parallel, in the prompts' order; the first error cancels the rest and is raised as itself."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self.generate(prompt)) for prompt in prompts]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        return [task.result() for task in tasks]
+
     async def _generation(self, generator: Generator, prompt: Prompt) -> Generation:
         if not (self.streaming and prompt.purpose == "answer"):
             return await generator.generate(prompt)

@@ -229,8 +229,8 @@ class ScriptedGenerator:
 
     async def generate(self, prompt: Prompt) -> Generation:
         self.prompts.append(prompt)
-        await asyncio.sleep(self.delay_s)
         reply = self.replies[min(len(self.prompts), len(self.replies)) - 1]
+        await asyncio.sleep(self.delay_s)
         if isinstance(reply, SextantError):
             raise reply
         read = sum(len(text.split()) for _, text in prompt.messages)

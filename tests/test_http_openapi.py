@@ -24,6 +24,7 @@ from app.main import create_app
 from app.settings import Caller, Settings
 from app.tools import Ports
 from tests.conftest import MakePorts
+from tests.fakes import ScriptedGenerator
 
 GOLDEN = Path(__file__).parent / "data" / "openapi.json"
 
@@ -69,7 +70,7 @@ def test_requests_made_from_the_description(make_ports: MakePorts, mode: schemat
 
     @asynccontextmanager
     async def open_ports(_: Settings) -> AsyncIterator[Ports]:
-        yield await make_ports()
+        yield await make_ports(ScriptedGenerator(["Debt was $4 million [1]."]))
 
     schema = schemathesis.openapi.from_asgi(
         "/openapi.json", create_app(open_ports, Settings(api_keys={"a-key": Caller()}))

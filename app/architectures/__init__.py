@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from app.architectures.hybrid import Hybrid
+from app.architectures.hyde import Hyde
 from app.architectures.naive import Naive
 from app.tools import Tools
 from app.types import Answer, Question
@@ -23,5 +24,6 @@ class Architecture(Protocol):
 ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "naive": Naive,
     "hybrid": Hybrid,
+    "hyde": Hyde,
 }
 """Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

@@ -51,6 +51,13 @@ COST: dict[str, Row] = {
         ops_source="bound",
         llm_calls={"answer": 1},
     ),
+    # A passage written and embedded beside the query, then as naive.
+    "hyde": Row(
+        steps=("embed", "generate", "hypothetical", "embed", "search", "generate", "pages"),
+        ops={"dense": 3},
+        ops_source="counted",
+        llm_calls={"hyde": 1, "answer": 1},
+    ),
 }
 
 QUESTION = Question("debt", k=2)
@@ -159,7 +166,7 @@ async def test_a_failure_keeps_its_bill(make_ports: MakePorts, arch: str) -> Non
         await ARCHITECTURES[arch]().answer(QUESTION, tools)
     assert tools.cost.llm_calls == 1
     assert tools.trace[-1].detail["error"] == "upstream_failed"
-    tools = Tools(await make_ports(store=BrokenStore(StoreUnavailable("gone"))))
+    tools = Tools(await make_ports(ScriptedGenerator([LINE]), store=BrokenStore(StoreUnavailable("gone"))))
     with pytest.raises(StoreUnavailable):
         await ARCHITECTURES[arch]().answer(QUESTION, tools)
     assert tools.trace[-1].detail["error"] == "store_unavailable"
