@@ -132,15 +132,13 @@ async def ablate_command(options: argparse.Namespace) -> int:
 
 
 async def ir_command(options: argparse.Namespace) -> int:
-
     given = {name: value for name in ("k1", "b", "average_length") if (value := getattr(options, name)) is not None}
-    baselines = json.loads(options.baseline.read_text("utf-8")) if options.baseline else []
+    fixed = options.average_length is not None
+    baselines = _read_json(options.baseline) if options.baseline else []
     embedder = None if options.bm25_only else await open_embedder(Settings())
     results = []
     for folder in options.folders:
-        encoder = Bm25Encoder(**given)
-        fixed = options.average_length is not None
-        results += await irsets.evaluate(folder, embedder, encoder, baselines, fixed_length=fixed)
+        results += await irsets.evaluate(folder, embedder, Bm25Encoder(**given), baselines, fixed_length=fixed)
     _write(json.dumps([asdict(result) for result in results], indent=2) if options.json else irsets.table(results))
     short = [f"{result.name} ({result.qrels})" for result in irsets.short_of_baseline(results)]
     return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK

@@ -36,7 +36,7 @@ class Against:
 
 
 async def run(asking: Asking, systems: Sequence[System], questions: Sequence[Question]) -> dict[str, Any]:
-    """Asks what is not asked yet. Per system and class an Estimate per measure, and each system against each before it."""
+    """Asks what is not asked yet. Per system and class an Estimate per measure; each system against each before it."""
     await asking.ask(asking.missing(systems, questions))
     found: dict[str, Any] = {"k": asking.k, "index": asking.version, "systems": {}, "problems": {}, "paired": []}
     by_system = {system.name: _values(asking, system, questions) for system in systems}
