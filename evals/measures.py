@@ -22,7 +22,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 def places(reply: Reply) -> list[Place]:
-    """Where the reply's passages stand, best first; a passage that scored nothing in the only leg asked is none."""
+    """Where the reply's passages stand, best first; one that scored 0 was found by a silenced leg alone: left out."""
     passages = sorted(reply["passages"], key=lambda p: p["rank"])
     return [(stem(p["source"]), p["page"]) for p in passages if p["score"] != 0]
 

@@ -22,7 +22,6 @@ COLUMNS = (
     "page RR",
 )
 COMPARED = ("page hit@10", "page nDCG@10")
-BM25_LEG = "bm25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +64,12 @@ async def values_of(asking: Asking, system: System, questions: Sequence[Question
 
 def _values(asking: Asking, system: System, questions: Sequence[Question]) -> dict[str, dict[str, float]]:
     outcomes = asking.outcomes(system, questions)
-    replies = {id_: only_leg(o.reply, system) for id_, o in outcomes.items() if o.reply is not None}
+    replies = {id_: o.reply for id_, o in outcomes.items() if o.reply is not None}
     return measures.retrieval(questions, replies, asking.k)
 
 
 def kinds_of(questions: Sequence[Question]) -> list[str]:
     return sorted({q.kind for q in questions if q.documents})
-
-
-def only_leg(reply: Mapping[str, Any], system: System) -> Mapping[str, Any]:
-    """The reply without what the silenced dense leg put behind BM25's own passages."""
-    if system.options.get("dense_weight") != 0:
-        return reply
-    return {**reply, "passages": [p for p in reply["passages"] if BM25_LEG in p["legs"]]}
 
 
 def _estimates(values: Mapping[str, Mapping[str, float]], members: Sequence[Question]) -> dict[str, Estimate]:

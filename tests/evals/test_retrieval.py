@@ -36,12 +36,6 @@ async def test_shuffled_fusion_is_caught() -> None:
     assert against.p < 0.01
 
 
-def test_a_silenced_dense_leg_adds_no_passage() -> None:
-    passages = [{"legs": {"bm25": {"rank": 1}}}, {"legs": {"dense": {"rank": 1}}}]
-    assert retrieval.only_leg({"passages": passages}, BM25)["passages"] == passages[:1]
-    assert retrieval.only_leg({"passages": passages}, HYBRID)["passages"] == passages
-
-
 def test_rank_measures_against_literal_fractions() -> None:
     found = rank_measures({"q": {"a": 1, "b": 1}, "none": {"a": 1}}, {"q": ["x", "a", "a", "c", "b"]})
     assert found["q"]["hit@1"] == 0
@@ -63,6 +57,7 @@ def test_places_are_in_the_order_of_ranks() -> None:
     passages = [
         {"rank": 2, "score": 0.5, "source": "file:///x/B.pdf", "page": 7},
         {"rank": 1, "score": 0.9, "source": "x/A.PDF", "page": 3},
+        {"rank": 3, "score": 0, "source": "silenced.pdf", "page": 1},
     ]
     assert places({"passages": passages}) == [("A", 3), ("B", 7)]
 
