@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +35,12 @@ class Outcome:
         found: Mapping[str, Any] = (self.reply or self.problem or {}).get("cost") or {}
         return found
 
+    @property
+    def lasting(self) -> bool:
+        """Whether asking again would bring the same: a reply, or a question the service refuses (4xx but 429)."""
+        status = (self.problem or {}).get("status", 200)
+        return status < 500 and status not in (0, 429)
+
 
 @dataclass(slots=True)
 class ReplyLog:
@@ -60,13 +65,12 @@ class ReplyLog:
         return log
 
     def put(self, key: str, outcome: Outcome) -> None:
+        """A problem that is not the question's own is not written: the next run asks again."""
         self.found[key] = outcome
-        if self.path is not None:
+        if self.path is not None and outcome.lasting:
             row = {"key": key} | {name: getattr(outcome, name) for name in Outcome.__slots__}
             with self.path.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(row, ensure_ascii=False) + "\n")
-                lines.flush()
-                os.fsync(lines.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,7 @@ class Asking:
             async def one(system: System, question: Question) -> None:
                 async with slots:
                     outcome = await self._ask(system, question)
-                # An unreachable service says nothing about the question: the next run asks again.
-                if outcome.reply is not None or (outcome.problem or {}).get("status"):
-                    self.log.put(self.key(system, question), outcome)
+                self.log.put(self.key(system, question), outcome)
                 bar.advance(task)
 
             async with asyncio.TaskGroup() as group:

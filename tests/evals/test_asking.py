@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.asking import ReplyLog
+from evals.asking import Outcome, ReplyLog
 from evals.subjects import parse_system
 from tests.evals import world
 
@@ -45,6 +45,14 @@ async def test_whatever_changes_the_reply_changes_the_key() -> None:
         }
         assert len(keys) == 7
         assert asking.key(NAIVE, replace(TWO[0], answer="other")) in keys
+
+
+@pytest.mark.parametrize(("status", "lines"), [(0, 0), (429, 0), (503, 0), (504, 0), (422, 1), (404, 1)])
+def test_a_passing_problem_is_scored_but_not_kept(status: int, lines: int, tmp_path: Path) -> None:
+    log = ReplyLog.open(tmp_path / "replies.jsonl")
+    log.put("key", Outcome("naive", "q", None, {"status": status, "error_code": "x"}, 1.0))
+    assert list(log.found) == ["key"]
+    assert len(ReplyLog.open(tmp_path / "replies.jsonl").found) == lines
 
 
 async def test_a_problem_is_kept_with_its_code() -> None:
