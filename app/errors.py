@@ -173,4 +173,5 @@ class DocumentError(SextantError):
     def __init__(self, detail: str, reason: str = "unreadable") -> None:
         super().__init__(detail)
         self.reason = reason
-        """empty | not_pdf | damaged | password | no_pages | no_text | too_large | timeout | crashed | unreadable"""
+        """empty | not_pdf | unsupported | damaged | password | no_pages | no_text | too_large | timeout | crashed |
+        unreadable"""

@@ -60,12 +60,12 @@ class Page:
     """One page of a filing. `text` is what is stored, quoted and checked; nothing else is ever cited."""
 
     number: int
-    """Position in the PDF, first is 1."""
+    """Position in the filing, first is 1."""
     text: str
     words: tuple[Word, ...] = ()
     width: float = 612.0
     height: float = 792.0
-    """Points, after rotation, of the visible (crop) box."""
+    """Points, after rotation, of the visible (crop) box; 0 in a filing without pages of its own (HTML, text)."""
     label: str | None = None
     """Page number as printed, where it differs or is known."""
 
@@ -114,7 +114,7 @@ class Document:
     empty_pages: tuple[int, ...] = ()
     """Numbers of the pages without text."""
     repaired: bool = False
-    """The PDF was damaged and could only be read after a repair; text may be missing."""
+    """The file was damaged or its end is missing; text may be missing."""
     state: Literal["ingesting", "ready"] = "ready"
     ingested_at: str = ""
     """ISO time, UTC."""

@@ -67,20 +67,27 @@ class Chunker:
         return f"structure-{_VERSION}(max_tokens={self.max_tokens},count={self.count.__name__})"
 
     def chunks(
-        self, document_id: str, meta: DocumentMeta, pages: Sequence[Page], sections: Sequence[Section]
+        self,
+        document_id: str,
+        meta: DocumentMeta,
+        pages: Sequence[Page],
+        sections: Sequence[Section],
+        found_tables: Sequence[Sequence[Table]] | None = None,
     ) -> list[Chunk]:
         """The document's chunks in reading order.
 
         Every chunk's text is exactly page.text[start:end]; only white space and running headers and footers are in no
         chunk. `context` names the document and the section and repeats the header of a table cut across chunks.
+        `found_tables` are those of each page; None finds them from the places of its words.
         """
         found: list[Chunk] = []
         name = self.name
         above: tuple[str, int] | None = None
-        for page, running in zip(pages, running_lines(pages), strict=True):
+        of_pages = map(tables, pages) if found_tables is None else found_tables
+        for page, running, on_page in zip(pages, running_lines(pages), of_pages, strict=True):
             if not page.text.strip():
                 continue
-            layout = _PageLayout(self, meta, page, running, sections, above)
+            layout = _PageLayout(self, meta, page, on_page, running, sections, above)
             for units in layout.pack():
                 first, last = units[0], units[-1]
                 table = layout.table_of(units)
@@ -114,13 +121,14 @@ class _PageLayout:
         chunker: Chunker,
         meta: DocumentMeta,
         page: Page,
+        found: Sequence[Table],
         running: Sequence[tuple[int, int]],
         sections: Sequence[Section],
         above: tuple[str, int] | None,
     ) -> None:
         self.count, self.max_tokens = cache(chunker.count), chunker.max_tokens
         self.meta, self.page, self.running, self.sections = meta, page, running, sections
-        self.tables = tables(page)
+        self.tables = found
         self.above = above
         self.keys = [(s.page, s.start) for s in sections]
         self.cuts = self._cuts()

@@ -1,4 +1,4 @@
-"""Who filed what for which period, read from the filing's own words."""
+"""Who filed what for which period, read from what the filing declares and from its own words."""
 
 import calendar
 import re
@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from app.types import DocumentMeta, Page
+from ingest.filing_text import Declared
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
@@ -83,38 +84,42 @@ _NAMED_YEAR = re.compile(
 _FISCAL = re.compile(r"\bfiscal(?:\s+year)?\s+((?:19|20)\d\d)\b", re.I)
 
 _COVER_PAGES = 15
+_NOTHING = Declared()
 _ANNUAL = ("10-K", "20-F", "40-F", "AR")
 
 
-def read_metadata(pages: Sequence[Page], info: Mapping[str, str], path: Path) -> DocumentMeta:
+def read_metadata(
+    pages: Sequence[Page], info: Mapping[str, str], path: Path, declared: Declared = _NOTHING
+) -> DocumentMeta:
     """What the filing says about itself; `source` is the file's name, tenant and acl are the defaults.
 
-    The company's own naming of its fiscal year wins over arithmetic. The PDF's document information is asked where the
-    text is silent, and the file name last.
+    What it declares as data wins over its prose, and the company's own naming of its fiscal year over arithmetic. The
+    document information is asked where the text is silent, and the file name last.
     """
     at = _cover(pages)
     cover = pages[at].text if at is not None else ""
     head = cover or "\n".join(page.text for page in pages[:3])
     text = "\n".join(page.text for page in pages[:140])
     described = " ".join(info.get(key, "") for key in ("Title", "Subject", "Keywords"))
-    form = _form(at, cover, head, len(pages), described, path)
-    company = _company(cover, text, described)
-    end = _period_end(form, head, text, described)
-    year, period = _fiscal(form, end, head, text, path)
-    cik = _search(_CIK, f"{cover} {described}")
-    filed = _date(_search(_FILED, described))
+    form = declared.form or _form(at, cover, head, len(pages), described, path)
+    company = declared.company or _company(cover, text, described, declared.conformed_name)
+    end = declared.period_end or _period_end(form, head, text, described)
+    year, period = _fiscal(form, end, head, text, path, declared)
+    cik = declared.cik or _search(_CIK, f"{cover} {described}")
+    filed = declared.filed or parse_date(_search(_FILED, described))
+    shown = f"{form}/A" if form and declared.amended else form
     return DocumentMeta(
-        title=_document_title(company or path.stem.replace("_", " "), form, year, period, end),
+        title=_document_title(company or path.stem.replace("_", " "), shown, year, period, end),
         source=path.name,
         company=company,
         cik=cik.zfill(10) if cik else None,
-        ticker=_ticker(head, text),
+        ticker=declared.ticker or _ticker(head, text),
         form=form,
         fiscal_year=year,
         fiscal_period=period,
         period_end=end.isoformat() if end else None,
         filed=filed.isoformat() if filed else None,
-        sector=_sector(_search(_SIC, cover)),
+        sector=_sector(declared.sic or _search(_SIC, cover)),
     )
 
 
@@ -155,10 +160,10 @@ def _form_name(raw: str) -> str:
     return f"{letters[:-1]}-{letters[-1:]}"
 
 
-def _company(cover: str, text: str, described: str) -> str | None:
-    """The registrant's name: from the cover, else beside its ticker, else the company the text names most."""
+def _company(cover: str, text: str, described: str, conformed: str | None) -> str | None:
+    """The registrant's name: from the cover, else as filed, beside its ticker, or the company the text names most."""
     front = text[:100_000]
-    raw = _name_on_cover(cover) or _search(_LISTED_NAME, front) or _search(_DESCRIBED_NAME, described)
+    raw = _name_on_cover(cover) or conformed or _search(_LISTED_NAME, front) or _search(_DESCRIBED_NAME, described)
     if raw is None:
         named = Counter(" ".join(name.split()) for name in re.findall(_NAME, front))
         raw = max(named, key=named.__getitem__, default=None)
@@ -204,31 +209,40 @@ def _ticker(head: str, text: str) -> str | None:
 def _period_end(form: str | None, head: str, text: str, described: str) -> date | None:
     """The end of the reported period; for an 8-K the date of the reported event."""
     if form == "8-K":
-        return _date(_search(_REPORT_DATE, head))
-    if found := _date(_search(_PERIOD_END, head)) or _date(_search(_DESCRIBED_END, described)):
+        return parse_date(_search(_REPORT_DATE, head))
+    if found := parse_date(_search(_PERIOD_END, head)) or parse_date(_search(_DESCRIBED_END, described)):
         return found
-    ended = Counter(filter(None, map(_date, _PERIOD_END.findall(text))))
+    ended = Counter(filter(None, map(parse_date, _PERIOD_END.findall(text))))
     # The latest of the days named about as often as any: a report repeats its own period and those it compares with.
     return max((day for day, count in ended.items() if 3 * count >= max(ended.values())), default=None)
 
 
-def _fiscal(form: str | None, end: date | None, head: str, text: str, path: Path) -> tuple[int | None, str | None]:
+def _fiscal(
+    form: str | None, end: date | None, head: str, text: str, path: Path, declared: Declared
+) -> tuple[int | None, str | None]:
     """Fiscal year and period in the company's own calendar."""
     if form == "8-K":
         return (end.year if end else _year_in_name(path)), None
-    quarter = None if form in _ANNUAL else _quarter(form, end, head, text)
-    period = f"Q{quarter}" if quarter else "FY" if form in _ANNUAL or end else None
+    if declared.fiscal_year and declared.fiscal_period:
+        return declared.fiscal_year, declared.fiscal_period
+    quarter = None if form in _ANNUAL else _quarter(form, end, head, text, declared.year_end)
+    period = declared.fiscal_period or (f"Q{quarter}" if quarter else "FY" if form in _ANNUAL or end else None)
+    if declared.fiscal_year:
+        return declared.fiscal_year, period
     if end is None:
         named = next((m["year"] for m in _QUARTER.finditer(head) if m["year"]), None)
         return (int(named) if named else _year_in_name(path)), period
     return _year_ending(_months_later(end, 3 * (4 - quarter)) if quarter else end, text), period
 
 
-def _quarter(form: str | None, end: date | None, head: str, text: str) -> int | None:
-    """1 to 4, from the name a release gives it or the longest period that ends on the reported day."""
+def _quarter(form: str | None, end: date | None, head: str, text: str, year_end: tuple[int, int] | None) -> int | None:
+    """1 to 4, from the declared year end, the name a release gives it or the longest period ending on that day."""
     if form != "10-Q":
         named = _QUARTER.search(head)
         return (_ORDINALS[named["ordinal"].lower()] if named["ordinal"] else int(named["q"])) if named else None
+    if end is not None and year_end is not None:
+        months_left = (year_end[0] - end.month) % 12 + (year_end[1] - end.day) / 31
+        return min(max(4 - round(months_left / 3), 1), 4)
     if footer := _search(_FOOTER_QUARTER, text):
         return int(footer)
     if end is None:
@@ -251,7 +265,7 @@ def _year_ending(end: date, text: str) -> int:
     """
     names: Counter[int] = Counter()
     for match in _NAMED_YEAR.finditer(text):
-        day, year = _date(match["d1"] or match["d2"]), int(match["y1"] or match["y2"])
+        day, year = parse_date(match["d1"] or match["d2"]), int(match["y1"] or match["y2"])
         if day and abs(year - day.year) <= 1:
             later = round((end - day).days / 365.25)
             if abs((end - day).days - 365.25 * later) < 20:
@@ -294,8 +308,8 @@ def _search(pattern: re.Pattern[str], text: str) -> str | None:
     return next(filter(None, match.groups()), None) if match else None
 
 
-def _date(text: str | None) -> date | None:
-    """A date as American filings print it; None where it does not exist."""
+def parse_date(text: str | None) -> date | None:
+    """A date as American filings print it or in ISO form; None where there is none or it does not exist."""
     if not text:
         return None
     try:
@@ -304,7 +318,7 @@ def _date(text: str | None) -> date | None:
         numbers = [int(number) for number in re.findall(r"\d+", text)]
         if "/" in text:
             return date(numbers[2], numbers[0], numbers[1])
-        month = next(_MONTHS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _MONTHS)
+        month = next((_MONTHS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _MONTHS), 0)
         return date(numbers[1], month, numbers[0])
-    except ValueError:
+    except (ValueError, IndexError):
         return None

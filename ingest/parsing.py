@@ -14,7 +14,7 @@ from app.errors import DocumentError
 from app.types import Chunk, Document, DocumentMeta, Page
 from ingest.chunking import Chunker
 from ingest.metadata import read_metadata
-from ingest.pdf import read_pdf
+from ingest.reading import read_filing
 from ingest.sections import sections
 from ingest.sources import hash_file
 
@@ -74,25 +74,25 @@ class Parsed:
 def parse(job: Job) -> Parsed:
     """Read, section, describe and chunk one file. Raises DocumentError."""
     began = time.perf_counter()
-    pdf = read_pdf(job.path, max_pages=job.max_pages)
+    text = read_filing(job.path, max_pages=job.max_pages)
     meta = replace(
-        _clean(read_metadata(pdf.pages, pdf.info, job.path.with_name(f"{job.name}.pdf"))),
+        _clean(read_metadata(text.pages, text.info, job.path.with_name(f"{job.name}.pdf"), text.declared)),
         source=job.source,
         tenant=job.tenant,
         acl=job.acl,
     )
-    chunks = job.chunker.chunks(job.document_id, meta, pdf.pages, sections(pdf.pages, pdf.outline))
-    empty = tuple(page.number for page in pdf.pages if not page.text.strip())
+    chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), text.tables)
+    empty = tuple(page.number for page in text.pages if not page.text.strip())
     if not chunks:
-        raise DocumentError(f"no text in {len(pdf.pages)} page(s); images of text need OCR first", "no_text")
+        raise DocumentError(f"no text in {len(text.pages)} page(s); images of text need OCR first", "no_text")
     if hash_file(job.path) != job.sha256:
         raise DocumentError("changed while it was read; repeat when it is complete", "unreadable")
     document = Document(
-        job.document_id, job.sha256, meta, len(pdf.pages), len(chunks), empty, pdf.repaired, "ingesting"
+        job.document_id, job.sha256, meta, len(text.pages), len(chunks), empty, text.repaired, "ingesting"
     )
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
-        for batch in (*_batched(pdf.pages, _PAGES_PER_BATCH), *_batched(chunks, _CHUNKS_PER_BATCH)):
+        for batch in (*_batched(text.pages, _PAGES_PER_BATCH), *_batched(chunks, _CHUNKS_PER_BATCH)):
             pickle.dump(batch, spool, pickle.HIGHEST_PROTOCOL)
     return Parsed(document, file, time.perf_counter() - began)
 

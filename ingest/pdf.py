@@ -4,7 +4,6 @@ import ctypes
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +13,7 @@ import pypdfium2.raw as pdfium
 
 from app.errors import DocumentError
 from app.types import Page
+from ingest.filing_text import FilingText, OutlineEntry
 from ingest.layout import Token, lay_out
 
 RawWord: TypeAlias = tuple[float, float, float, float, str, int, int]
@@ -41,31 +41,7 @@ _LIGATURES = (
 """The letters that a lost ligature must have stood for, by what surrounds it (\\0); "fi" elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineEntry:
-    """A bookmark of the PDF."""
-
-    title: str
-    page: int
-    """First is 1."""
-    level: int
-    """Depth, outermost is 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class PdfText:
-    """What a PDF says."""
-
-    pages: tuple[Page, ...]
-    """All pages in order; those without a text layer have empty text."""
-    repaired: bool
-    """The file could only be read after a repair; text may be missing."""
-    outline: tuple[OutlineEntry, ...]
-    info: Mapping[str, str]
-    """The PDF's own document information (Title, Subject, ...), without empty entries."""
-
-
-def read_pdf(path: Path, *, max_pages: int = 2000) -> PdfText:
+def read_pdf(path: Path, *, max_pages: int = 2000) -> FilingText:
     """Read the text of every page; nothing is rendered and one page is in memory at a time besides the result.
 
     Files encrypted with an empty user password are read like any other.
@@ -122,7 +98,7 @@ def _rewrite(path: Path) -> tuple[io.BytesIO, bool]:
 
 def _read(
     source: Path | io.BytesIO, name: str, max_pages: int, *, repaired: bool = False, strict: bool = False
-) -> PdfText:
+) -> FilingText:
     """Raises RuntimeError where the file, a single page (if strict) or all pages cannot be read."""
     with _open(source) as document:
         count = len(document)
@@ -140,7 +116,7 @@ def _read(
                 pages.append(Page(index + 1, ""))
         if errors and (strict or len(errors) == count):
             raise errors[0]
-        return PdfText(tuple(pages), repaired, _outline(document, count), _info(document))
+        return FilingText(tuple(pages), repaired, _outline(document, count), _info(document))
 
 
 def _page(document: Any, index: int) -> Page:
@@ -153,7 +129,7 @@ def _page(document: Any, index: int) -> Page:
     if len(raw) > MAX_WORDS_PER_PAGE:
         raise DocumentError(f"page {index + 1} has {len(raw)} words, more than {MAX_WORDS_PER_PAGE}", "too_large")
     text, words = lay_out(_fragments(raw), width)
-    label = _declared_label(document, index) or _printed_label(text)
+    label = _declared_label(document, index) or printed_label(text)
     label = label if label != str(index + 1) else None
     return Page(index + 1, text, words, round(width, 2), round(height, 2), label)
 
@@ -249,7 +225,7 @@ def _declared_label(document: Any, index: int) -> str | None:
     return clean(buffer.raw.decode("utf-16-le", "ignore")) or None
 
 
-def _printed_label(text: str) -> str | None:
+def printed_label(text: str) -> str | None:
     """The page number at the foot of a page: "F-35", "Acme Corp | Form 10-K | 35"."""
     match = _FOOT.fullmatch(text.rstrip().rpartition("\n")[2])
     return match[1] or match[2] if match else None

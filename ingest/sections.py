@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.types import Page
-from ingest.pdf import OutlineEntry
+from ingest.filing_text import OutlineEntry
 
 
 @dataclass(frozen=True, slots=True)

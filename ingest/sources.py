@@ -5,8 +5,9 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -16,9 +17,13 @@ import fsspec  # type: ignore[import-untyped]
 import httpx
 
 from app.errors import DocumentError
+from ingest.submission import is_submission
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
 _BLOCK = 1 << 20
+_SUFFIXES = (".pdf", ".htm", ".html", ".xhtml")
+_HEAD = 4096
+_SUFFIX = re.compile(r"\.[a-z]{1,5}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,8 @@ def stem_of(uri: str) -> str:
 def find_sources(arguments: Sequence[str]) -> Iterator[Source]:
     """The sources that paths, globs and URLs stand for: in the arguments' order, sorted within each, no URI twice.
 
-    Folders are searched for `*.pdf` in any case, hidden files left out; symbolic links are followed, loops are not.
+    Folders are searched for `*.pdf`, `*.htm` and `*.html` in any case and for `*.txt` that begin like an EDGAR
+    submission, hidden files left out; symbolic links are followed, loops are not.
     """
     seen: set[str] = set()
     for argument in arguments:
@@ -105,10 +111,28 @@ def _local(path: str) -> Iterator[Source]:
         visited.add((status.st_dev, status.st_ino))
         folders.sort()
         for name in sorted(files):
-            if name.lower().endswith(".pdf") and not name.startswith("."):
-                yield _file(os.path.join(folder, name))
+            path = os.path.join(folder, name)
+            if not name.startswith(".") and _is_filing(name, partial(_head, path)):
+                yield _file(path)
     for error in unreadable:
         yield Source(_file_uri(str(error.filename)), str(error.filename), f"folder cannot be read: {error.strerror}")
+
+
+def _is_filing(name: str, head: Callable[[], bytes]) -> bool:
+    """Whether a file of a folder is to be ingested; others must be named one by one."""
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix in _SUFFIXES or (suffix == ".txt" and is_submission(head()))
+
+
+def _head(path: str) -> bytes:
+    """The beginning of a regular file; nothing where there is none."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return b""
+        with open(path, "rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
 
 
 def _file(path: str) -> Source:
@@ -135,7 +159,7 @@ def _remote(url: str) -> Iterator[Source]:
         if glob.has_magic(path):
             found = sorted(system.glob(path))
         elif system.isdir(path):
-            found = sorted(name for name in system.find(path) if name.lower().endswith(".pdf"))
+            found = sorted(name for name in system.find(path) if _is_filing(name, partial(system.head, name, _HEAD)))
         else:
             found = [path]
         urls = [url] if found == [path] else [system.unstrip_protocol(name) for name in found]
@@ -143,7 +167,7 @@ def _remote(url: str) -> Iterator[Source]:
         yield Source(without_credentials(url), url, f"cannot be listed: {_explained(error)}")
         return
     if not urls:
-        yield Source(without_credentials(url), url, "no PDF file there")
+        yield Source(without_credentials(url), url, "no PDF, HTML or EDGAR text file there")
     for each in urls:
         yield Source(without_credentials(each), each)
 
@@ -187,7 +211,9 @@ def hash_file(path: Path) -> str:
 
 
 def _download(source: Source, folder: Path, max_bytes: int) -> LocalFile:
-    path = folder / f"{hashlib.sha256(source.uri.encode()).hexdigest()[:16]}.pdf"
+    suffix = Path(unquote(urlsplit(source.uri).path)).suffix
+    kept = suffix if _SUFFIX.fullmatch(suffix) else ""
+    path = folder / f"{hashlib.sha256(source.uri.encode()).hexdigest()[:16]}{kept}"
     digest, size = hashlib.sha256(), 0
     try:
         with path.open("wb") as copy:

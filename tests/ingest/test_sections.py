@@ -1,7 +1,7 @@
 """Sections from headings and outlines; running headers, contents pages and references are none."""
 
 from app.types import Page
-from ingest.pdf import OutlineEntry
+from ingest.filing_text import OutlineEntry
 from ingest.sections import headline, running_lines, sections
 
 FIGURES = "Net sales 10 9\nCosts (4) (3)\nNet income 6 6\nPer share 0.6 0.5"
