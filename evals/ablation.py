@@ -9,7 +9,7 @@ from evals.asking import Asking
 from evals.errors import UsageError
 from evals.questions import Question
 from evals.retrieval import values_of
-from evals.statistics import Estimate, Paired, estimate, holm, paired
+from evals.statistics import Estimate, Paired, bootstrap, holm, paired
 from evals.subjects import System
 from evals.tables import fraction, markdown
 
@@ -77,7 +77,7 @@ def _effect(
 ) -> Effect:
     both = [key for key in after if key in before]
     base, changed = (sum(values[key] for key in both) / max(len(both), 1) for values in (before, after))
-    return Effect(name, measure, base, changed, estimate([after[key] - before[key] for key in both]), pair, p)
+    return Effect(name, measure, base, changed, bootstrap([after[key] - before[key] for key in both]), pair, p)
 
 
 def table(base: str, effects: Sequence[Effect]) -> str:

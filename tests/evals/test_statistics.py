@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.statistics import Estimate, estimate, holm, paired, pareto, quantile, sign_test, wilson
+from evals.statistics import Estimate, bootstrap, estimate, holm, paired, pareto, quantile, sign_test, wilson
 
 
 def test_sign_test_against_literal_fractions() -> None:
@@ -35,6 +35,12 @@ def test_estimates() -> None:
     assert means.low == pytest.approx(0.5 - 1.96 * 0.0264, abs=0.01)
     assert means.high == pytest.approx(0.5 + 1.96 * 0.0264, abs=0.01)
     assert estimate([0.25, 0.5]) == estimate([0.25, 0.5])
+
+
+def test_a_difference_is_no_proportion() -> None:
+    once = bootstrap([1.0] + [0.0] * 99)
+    assert (once.n, once.mean, once.low) == (100, 0.01, 0)
+    assert bootstrap([]) == Estimate(0)
 
 
 def test_paired_counts_questions_both_have() -> None:
