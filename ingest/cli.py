@@ -14,7 +14,7 @@ OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 
 
 _COMMANDS = ("ingest", "list", "delete", "verify")
 _INGEST_EXAMPLES = """examples:
-  sextant-ingest filings/                          every PDF below a folder
+  sextant-ingest filings/                          every .pdf, .htm and EDGAR .txt below a folder
   sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
   sextant-ingest https://example.com/a.pdf s3://bucket/filings/
   sextant-ingest --tenant acme --acl board,audit confidential/
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ingest(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Ingest PDF files from folders, globs and URLs."
+    parser.description = "Ingest filings from folders, globs and URLs: PDF, HTML, EDGAR's full-submission text files."
     parser.add_argument("paths", nargs="+", metavar="PATH|URL", help="folder, file, glob, or URL that fsspec knows")
     parser.add_argument("--tenant", metavar="T", type=_name, default="default", help="owner (default: default)")
     parser.add_argument(

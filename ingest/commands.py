@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -18,7 +17,7 @@ from rich.text import Text
 from app.adapters.bm25 import Bm25Encoder
 from app.errors import SextantError, StoreUnavailable
 from app.opening import any_stamp, index_stamp, open_embedder, open_store
-from app.settings import Settings
+from app.settings import Settings, read_settings
 from app.types import Document, FloatArray
 from ingest.chunking import Chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
@@ -73,9 +72,9 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     if current is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
     try:
-        settings = Settings(**{"collection": options.collection} if options.collection else {})
-    except ValidationError as error:
-        report.error("; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()))
+        settings = read_settings(**{"collection": options.collection} if options.collection else {})
+    except ValueError as error:
+        report.error(f"settings: {error}")
         return USAGE
     command = {"ingest": _ingest, "list": _list, "delete": _delete, "verify": _verify}[options.command]
     try:
@@ -90,7 +89,7 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
     if not any(source.problem is None for source in sources):
         for source in sources:
             report.error(f"{source.shown}: {source.problem}")
-        report.error("no PDF file found" if not sources else "nothing to ingest")
+        report.error("no filing found: no PDF, HTML or EDGAR text file" if not sources else "nothing to ingest")
         return USAGE
     limits = Options(
         tenant=options.tenant,

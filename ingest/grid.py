@@ -17,10 +17,10 @@ Line: TypeAlias = Sequence[Run]
 MARK = "\ufdd2"
 """Begins a word that is a footnote's mark, set close behind the word before it."""
 
-PAGE_CHARACTERS = 4_000
-"""Of a page of a filing that has no page breaks."""
 LONGEST_PAGE = 12_000
-"""Characters from which a page is cut, page breaks or not."""
+"""Characters that may stand between two page breaks and still be one page."""
+PAGE_CHARACTERS = 4_000
+"""Of the pages into which more than that is cut."""
 _WORD = re.compile(r"\S+")
 _CHARACTER, _LINE, _HEIGHT = 5.0, 12.0, 9.0
 _MARK_GAP = 0.4
@@ -38,39 +38,70 @@ class Block:
 
 
 class Pages:
-    """Collects blocks into pages; a page ends where the filing breaks it, or at the last block that fits.
+    """Collects blocks into pages: those that the filing's own breaks make, unless they would be longer than any.
 
     The grid serves to find tables and is then forgotten: a page of this kind has no words with boxes and no size.
     """
 
-    def __init__(self, name: str, max_pages: int, longest: int) -> None:
+    def __init__(self, name: str, max_pages: int) -> None:
         self.pages: list[Page] = []
         self.tables: list[tuple[Table, ...]] = []
-        self._name, self._max_pages, self._longest = name, max_pages, longest
+        self.anchors: dict[str, int] = {}
+        """Number of the page on which each name that links lead to stands."""
+        self._name, self._max_pages = name, max_pages
+        self._names: list[str] = []
+        self._held: list[tuple[list[str], Block]] = []
+        """What may still be one page, with the names that stand before each block."""
+        self._cutting = False
         self._rows: list[tuple[int, Line]] = []
         self._row, self._size = 0, 0
         self._figures = False
 
-    def add(self, block: Block) -> int:
-        """Number of the page on which the block begins. Raises DocumentError with reason too_large."""
-        lines = [piece for line in block.lines for piece in self._fitting(line)]
-        size = sum(map(_length, lines))
-        if self._size and self._size + size > self._longest:
-            self.break_page()
+    def mark(self, name: str) -> None:
+        """A link may lead to what comes next."""
+        self._names.append(name)
+
+    def add(self, block: Block) -> None:
+        """Raises DocumentError with reason too_large."""
+        names, self._names = self._names, []
+        if self._cutting:
+            self._place(names, block)
+            return
+        self._held.append((names, block))
+        self._size += sum(map(_length, block.lines))
+        if self._size > LONGEST_PAGE:
+            self._cutting = True
+            self._release()
+
+    def break_page(self) -> None:
+        """End the page, unless nothing is on it. Raises DocumentError with reason too_large."""
+        self._release()
+        self._end_page()
+        self._cutting = False
+
+    def _release(self) -> None:
+        held, self._held, self._size = self._held, [], 0
+        for names, block in held:
+            self._place(names, block)
+
+    def _place(self, names: Sequence[str], block: Block) -> None:
+        longest = PAGE_CHARACTERS if self._cutting else LONGEST_PAGE
+        lines = [piece for line in block.lines for piece in _fitting(line, longest)]
+        if self._size and self._size + sum(map(_length, lines)) > longest:
+            self._end_page()
         if self._rows:
             self._row += 1 + (_APART - 1) * self._figures
-        number = len(self.pages) + 1
+        for name in names:
+            self.anchors.setdefault(name, len(self.pages) + 1)
         for line in lines:
-            if self._size and self._size + _length(line) > self._longest:
-                self.break_page()
+            if self._size and self._size + _length(line) > longest:
+                self._end_page()
             self._rows.append((self._row, line))
             self._row += 1
             self._size += _length(line)
         self._figures = block.figures
-        return number
 
-    def break_page(self) -> None:
-        """End the page, unless nothing is on it."""
+    def _end_page(self) -> None:
         if not self._rows:
             return
         if len(self.pages) == self._max_pages:
@@ -82,14 +113,15 @@ class Pages:
         self.pages.append(Page(number, text, (), 0.0, 0.0, label if label != str(number) else None))
         self._rows, self._row, self._size, self._figures = [], 0, 0, False
 
-    def _fitting(self, line: Line) -> Iterator[Line]:
-        """The line, or its pieces where it is longer than a page."""
-        if _length(line) <= self._longest:
-            yield line
-            return
-        for _, text in line:
-            for piece in re.finditer(rf"\S(?:.{{0,{self._longest - 2}}}\S)?(?!\S)|\S{{1,{self._longest}}}", text, re.S):
-                yield [(0, piece[0])]
+
+def _fitting(line: Line, longest: int) -> Iterator[Line]:
+    """The line, or its pieces of at most `longest` characters, cut between words where it has any."""
+    if _length(line) <= longest:
+        yield line
+        return
+    for _, text in line:
+        for piece in re.finditer(rf"\S(?:.{{0,{longest - 3}}}\S)?(?!\S)|\S{{1,{longest - 1}}}", text, re.S):
+            yield [(0, piece[0])]
 
 
 def _length(line: Line) -> int:

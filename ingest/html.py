@@ -11,7 +11,7 @@ from ingest import html_tables, plain_text
 from ingest.declared import from_cover_facts
 from ingest.encoding import decoded
 from ingest.filing_text import FilingText, OutlineEntry
-from ingest.grid import LONGEST_PAGE, MARK, PAGE_CHARACTERS, Block, Pages
+from ingest.grid import MARK, Block, Pages
 from ingest.html_tables import BREAK, PARAGRAPH, Rows
 
 _FEED = 1 << 16
@@ -30,16 +30,16 @@ _UNSHOWN = frozenset(
     " template textarea title video".split()
 )
 _HIDDEN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
-_INLINE = re.compile(r"display\s*:\s*inline", re.I)
-_RAISED = re.compile(r"vertical-align\s*:\s*(?:super|text-top)|top\s*:\s*-[\d.]*[1-9]", re.I)
+_INLINE = re.compile(r"display\s*:\s*inline(?:-block)?\s*(?:;|$)", re.I)
+_RAISED = re.compile(r"vertical-align\s*:\s*(?:super|text-top)|(?<![\w-])top\s*:\s*-[\d.]*[1-9]", re.I)
 _BREAK = re.compile(r"(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right)", re.I)
-_PAGED = re.compile(rb"break-(?:before|after)\s*:\s*(?:always|page|left|right)|<page>|\f", re.I)
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|div|font|br|td|tr|span|script|h[1-6])[\s>/]", re.I)
 _PARAGRAPHS = re.compile(rb"<(?:p|b|i|a|ul|table)[\s>]", re.I)
 _TYPED = re.compile(rb"<(?:page|s|caption)>", re.I)
 _SNIFFED = 1 << 16
 _ORDINAL = re.compile(r"\s*(?:st|nd|rd|th|®|™|SM|TM)\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*\[.*?\]\s*>", re.I | re.S)
+_BEFORE_POINT = re.compile(rf"(?<={MARK}.) (?=[.,;:)])|(?<={MARK}..) (?=[.,;:)])|(?<={MARK}...) (?=[.,;:)])")
 _PAGE_NUMBER = re.compile(r"(?:[A-Z]-)?\d{1,4}|[ivxl]+", re.I)
 
 _CONTROLS = {code: bytes([code]).decode("cp1252", "ignore") or None for code in range(0x80, 0xA0)}
@@ -63,7 +63,7 @@ def read_html(path: Path, *, max_pages: int = 2000) -> FilingText:
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path.name} cannot be read: {error.strerror}") from error
-    pages = Pages(path.name, max_pages, LONGEST_PAGE if breaks_pages(data) else PAGE_CHARACTERS)
+    pages = Pages(path.name, max_pages)
     reader = HtmlReader(pages)
     reader.read(data)
     pages.break_page()
@@ -81,13 +81,8 @@ def read_html(path: Path, *, max_pages: int = 2000) -> FilingText:
 
 def is_html(data: bytes) -> bool:
     """Whether a file that begins so is HTML; text filings have some tags of their own, <PAGE>, <TABLE> and <S> <C>."""
-    head = data[:_SNIFFED]
+    head = decoded(data[:_SNIFFED]).encode("utf-8", "replace")
     return bool(_HTML.search(head) or (_PARAGRAPHS.search(head) and not _TYPED.search(head)))
-
-
-def breaks_pages(data: bytes) -> bool:
-    """Whether a filing says where its pages end."""
-    return _PAGED.search(data) is not None
 
 
 def cut_short(data: bytes) -> bool:
@@ -114,8 +109,6 @@ class HtmlReader:
         self._raised: list[int] = []
         self._links: list[tuple[str, str]] = []
         """Anchor and text."""
-        self._anchors: dict[str, int] = {}
-        self._pending: list[str] = []
 
     def read(self, data: bytes) -> None:
         """One document; may be called again for those that follow."""
@@ -133,11 +126,12 @@ class HtmlReader:
     def outline(self) -> tuple[OutlineEntry, ...]:
         """The entries of contents tables, joined from the links of each to its place."""
         titles: dict[str, list[str]] = {}
+        anchors = self._pages.anchors
         for target, text in self._links:
-            if target in self._anchors and text and not _PAGE_NUMBER.fullmatch(text):
+            if target in anchors and text and not _PAGE_NUMBER.fullmatch(text):
                 titles.setdefault(target, []).append(text)
         return tuple(
-            OutlineEntry(" ".join(dict.fromkeys(parts)), self._anchors[target], 1) for target, parts in titles.items()
+            OutlineEntry(" ".join(dict.fromkeys(parts)), anchors[target], 1) for target, parts in titles.items()
         )
 
     # The parser's events.
@@ -149,7 +143,9 @@ class HtmlReader:
             ends.append(self._show)
         else:
             self._open(tag, attributes, ends)
-            self._pending += [name for key in ("id", "name") if (name := attributes.get(key))]
+            for key in ("id", "name"):
+                if name := attributes.get(key):
+                    self._pages.mark(name)
         if tag == "title" and not self.title:
             ends.append(self._capture(self._set_title))
         elif tag.startswith("ix:non") and attributes.get("name", "").startswith("dei:"):
@@ -165,7 +161,7 @@ class HtmlReader:
             if text.isspace():
                 return
             self._cells[-1] = (1, 1)
-        self._text.append(text.translate(_SYMBOLS) if self._symbols else text)
+        self._text.append(text.translate(_SYMBOLS) if self._symbols and len(text.strip()) == 1 else text)
 
     def end(self, tag: str) -> None:
         for end in reversed(self._ends.pop()):
@@ -243,7 +239,7 @@ class HtmlReader:
     def _lower(self) -> None:
         """Set a raised text apart from the word or number before it, unless it is an ordinal's ending."""
         start = self._raised.pop()
-        text = "".join(self._text[start:])
+        text = "".join(self._text[start:]).replace(MARK, "")
         if text.strip() and not _ORDINAL.fullmatch(text):
             self._text[start:] = [f" {MARK}{text.strip()} "]
 
@@ -301,15 +297,12 @@ class HtmlReader:
         text = "".join(self._text).translate(_CLEANED)
         self._text = []
         self._raised = [0] * len(self._raised)
-        return text
+        return _BEFORE_POINT.sub("", text) if MARK in text else text
 
     def _flush(self) -> None:
         """Give the pages what has been read; an open table and its open cell go on as new ones."""
         for block in self._blocks():
-            number = self._pages.add(block)
-            for name in self._pending:
-                self._anchors.setdefault(name, number)
-            self._pending = []
+            self._pages.add(block)
 
     def _blocks(self) -> Iterator[Block]:
         if self._tables:

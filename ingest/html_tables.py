@@ -23,7 +23,7 @@ _FIGURE = re.compile(
 _CLOSING = re.compile(r"[)\]%]{1,3}|\)?\s?%\s?\)?")
 _HANGING = re.compile(rf"\s*[)\]%*]*(?:\s*{MARK}\S+)*$")
 _LONGEST_FIGURE = 60
-_AFTER_SIGN = re.compile(r"(?<=[$€£¥(])\s+")
+_AFTER_SIGN = re.compile(r"(?<=[$€£¥(])\s+(?=[\d(.])")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PARTED = re.compile(rf"{PARAGRAPH}|{BREAK}(?:\s*{BREAK})+")
 _BETWEEN = str.maketrans({PARAGRAPH: " ", BREAK: " "})
@@ -140,20 +140,21 @@ def _runs(row: Sequence[Cell]) -> Iterator[_Run]:
             last.tail += f" {text}" if text.startswith(MARK) else text.replace(" ", "")
             last.tail_end = cell.end
             continue
-        if opening is not None and not _FIGURE.match(text):
-            yield _Run(opening.first, opening.end, opening.text)
-            opening = None
         if last:
             yield last
             last = None
         if _OPENING.fullmatch(text):
-            opening = Cell(cell.first, cell.end, text.replace(" ", ""))
+            first, sign = (opening.first, opening.text) if opening else (cell.first, "")
+            opening = Cell(first, cell.end, sign + text.replace(" ", ""))
             continue
+        if opening and not _FIGURE.match(text):
+            yield _Run(opening.first, opening.end, opening.text)
+            opening = None
         last = _run(cell, text, opening)
         opening = None
     if last:
         yield last
-    if opening is not None:
+    if opening:
         yield _Run(opening.first, opening.end, opening.text)
 
 
@@ -163,7 +164,8 @@ def _run(cell: Cell, text: str, opening: Cell | None) -> _Run:
     if hanging is None or not _FIGURE.fullmatch(text, 0, hanging.start()):
         return _Run(first, cell.end, f"{sign} {text}".strip())
     digits = _AFTER_SIGN.sub("", text[: hanging.start()])
-    return _Run(first, cell.end, sign + digits, hanging[0], cell.end, figure=True)
+    glue = "" if digits[0] in "(.0123456789" else " "
+    return _Run(first, cell.end, f"{sign}{glue}{digits}".strip(), hanging[0], cell.end, figure=True)
 
 
 def _edges(rows: Sequence[Sequence[_Run]]) -> list[int]:

@@ -103,7 +103,7 @@ def _batched(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 def _clean(meta: DocumentMeta) -> DocumentMeta:
     """File names and PDF properties may hold bytes that are no text, which no store would take."""
-    return replace(meta, title=re.sub("[\x00-\x1f\ud800-\udfff]", "", meta.title).strip() or "untitled")
+    return replace(meta, title="".join(filter(str.isprintable, meta.title)).strip() or "untitled")
 
 
 def slug(stem: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.errors import DocumentError
 from ingest.encoding import decoded
 from ingest.filing_text import FilingText
-from ingest.grid import LONGEST_PAGE, PAGE_CHARACTERS, Block, Pages
+from ingest.grid import Block, Pages
 
 _PAGE = re.compile(r"^[ \t]*<PAGE>.*$|\f", re.I | re.M)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x7f]")
@@ -29,7 +29,7 @@ def read_text(path: Path, *, max_pages: int = 2000) -> FilingText:
         text = decoded(path.read_bytes())
     except OSError as error:
         raise DocumentError(f"{path.name} cannot be read: {error.strerror}") from error
-    pages = Pages(path.name, max_pages, LONGEST_PAGE if _PAGE.search(text) else PAGE_CHARACTERS)
+    pages = Pages(path.name, max_pages)
     read(text, pages)
     if not pages.pages:
         raise DocumentError(f"{path.name} holds only blanks", "no_text")

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from ingest.submission import is_submission
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
 _BLOCK = 1 << 20
+_MOST_SECONDS = 1800.0
 _SUFFIXES = (".pdf", ".htm", ".html", ".xhtml")
 _HEAD = 4096
 _SUFFIX = re.compile(r"\.[a-z]{1,5}", re.IGNORECASE)
@@ -49,7 +51,8 @@ class Source:
     def shown(self) -> str:
         """For people: printable, without credentials."""
         text = without_credentials(self.location) if self.remote else self.location
-        return os.fsencode(text).decode("utf-8", "replace")
+        text = os.fsencode(text).decode("utf-8", "replace")
+        return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,11 @@ def _expand(argument: str) -> Iterator[Source]:
         if not argument.lower().startswith("file://"):
             yield from _remote(argument)
             return
-        argument = url2pathname(urlsplit(argument).path)
+        try:
+            argument = url2pathname(urlsplit(argument).path)
+        except ValueError as error:
+            yield Source(argument, argument, f"cannot be read: {error}")
+            return
     if os.path.lexists(argument) or not glob.has_magic(argument):
         yield from _local(argument)
         return
@@ -173,14 +180,17 @@ def _remote(url: str) -> Iterator[Source]:
 
 
 def without_credentials(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a host that is none: what is wrong is said when it is fetched
+        return re.sub("(?<=://).*@", "", url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def fetch(source: Source, folder: Path, max_bytes: int) -> LocalFile:
     """The source's bytes, hashed; a remote one is copied into `folder` (the caller removes it).
 
-    Raises DocumentError with reason unreadable or too_large.
+    Raises DocumentError with reason unreadable, too_large or timeout.
     """
     if source.problem:
         raise DocumentError(source.problem, "unreadable")
@@ -230,10 +240,15 @@ def _download(source: Source, folder: Path, max_bytes: int) -> LocalFile:
 
 
 def _blocks(url: str) -> Iterator[bytes]:
+    """A server that stalls is left after 30 s; one that trickles, after _MOST_SECONDS."""
+    deadline = time.monotonic() + _MOST_SECONDS
     if url.lower().startswith(("http://", "https://")):
         with httpx.stream("GET", url, follow_redirects=True, timeout=30.0) as response:
             response.raise_for_status()
-            yield from response.iter_bytes(_BLOCK)
+            for block in response.iter_bytes():
+                if time.monotonic() > deadline:
+                    raise DocumentError(f"not downloaded within {_MOST_SECONDS:.0f} s", "timeout")
+                yield block
         return
     opened: IO[bytes] | Any
     with fsspec.open(url, "rb") as opened:

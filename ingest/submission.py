@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from app.errors import DocumentError
@@ -10,8 +11,8 @@ from ingest import plain_text
 from ingest.declared import from_cover_facts, from_header, joined
 from ingest.encoding import decoded
 from ingest.filing_text import FilingText
-from ingest.grid import LONGEST_PAGE, PAGE_CHARACTERS, Pages
-from ingest.html import HtmlReader, breaks_pages, is_html
+from ingest.grid import Pages
+from ingest.html import HtmlReader, is_html
 
 _START = re.compile(
     rb"\s*(?:-----BEGIN PRIVACY-ENHANCED MESSAGE-----|<(?:SEC-DOCUMENT|SEC-HEADER|IMS-DOCUMENT|IMS-HEADER)>"
@@ -48,8 +49,7 @@ def read_submission(path: Path, *, max_pages: int = 2000) -> FilingText:
     parts = _wanted(list(_parts(data)), header.form)
     if not parts:
         raise DocumentError(f"{path.name} holds no document of text, only attachments", "no_text")
-    paged = any(breaks_pages(part.body) for part in parts)
-    pages = Pages(path.name, max_pages, LONGEST_PAGE if paged else PAGE_CHARACTERS)
+    pages = Pages(path.name, max_pages)
     reader = HtmlReader(pages)
     for part in parts:
         if is_html(part.body):
@@ -71,7 +71,7 @@ def read_submission(path: Path, *, max_pages: int = 2000) -> FilingText:
 def _parts(data: bytes) -> Iterator[_Part]:
     """The documents that may be text; a body ends with its document or, in a file cut short, with the file."""
     starts = [match.end() for match in _DOCUMENT.finditer(data)]
-    for start, limit in zip(starts, [*starts[1:], len(data)], strict=True):
+    for start, limit in pairwise([*starts, len(data)]):
         named = _TYPE.search(data, start, start + 1000)
         text = _TEXT.search(data, start, start + 5000)
         if text is None:

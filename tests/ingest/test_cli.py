@@ -19,6 +19,7 @@ from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE, parse_arguments, run
 from ingest.indexing import Index
 from tests.conftest import DEV_DATA
 from tests.fakes import FakeStore
+from tests.ingest.edgar import ORRIN, TYPED, document, submission
 from tests.ingest.filings import HashEmbedder, open_embedded, prose, stamp, write_pdf
 
 WEIRD = DEV_DATA / "weird-pdfs"
@@ -69,6 +70,35 @@ def test_each_file_has_a_line_and_the_batch_a_summary(
     assert "failed    in/bad.pdf  not_pdf: " in out
     assert "1 failed:\n  in/bad.pdf: not_pdf: " in out
     assert "1 created, 1 failed; 2 pages, " in out
+
+
+def test_a_folder_of_all_kinds(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pdf(place / "in" / "a.pdf", prose("a"))
+    (place / "in" / "b.htm").write_text(ORRIN)
+    (place / "in" / "c.txt").write_text(submission("10-K405", document("10-K405", TYPED)))
+    (place / "in" / "notes.txt").write_text("Call the auditor.")
+    (place / "in" / "error.html").write_text("<html><script>location = '/login'</script></html>")
+    assert batch("in", "--json") == SOME_FAILED
+    *files, _ = lines(capsys)
+    by_name = {Path(line["source"]).name: line for line in files}
+    assert {name: line.get("reason", line["outcome"]) for name, line in by_name.items()} == {
+        "a.pdf": "created",
+        "b.htm": "created",
+        "c.txt": "created",
+        "error.html": "no_text",
+    }
+    assert [by_name[name]["pages"] for name in ("b.htm", "c.txt")] == [4, 2]
+    assert batch("verify") == OK
+    capsys.readouterr()
+    assert batch("in/b.htm", "in/c.txt", "--json") == OK
+    assert [line["outcome"] for line in lines(capsys)[:-1]] == ["unchanged"] * 2
+    (place / "in" / "b.htm").write_text(ORRIN.replace("four piers", "five piers"))
+    assert batch("in/b.htm", "--json") == OK
+    assert lines(capsys)[0]["outcome"] == "replaced"
+    assert batch("list", "--json") == OK
+    listed = {Path(line["source"]).name: (line["company"], line["form"], line["fiscal_year"]) for line in lines(capsys)}
+    assert listed["b.htm"] == ("Orrin Harbour, Inc.", "10-K", 2023)
+    assert listed["c.txt"] == ("Quill & Ledger Company", "10-K", 1995)
 
 
 def test_json_lines(place: Path, memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:

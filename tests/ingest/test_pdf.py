@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from app.errors import DocumentError
 from app.types import Page
+from ingest.filing_text import OutlineEntry
 from ingest.layout import Token, lay_out
-from ingest.pdf import OutlineEntry, clean, read_pdf, text_quality, words_by_character
+from ingest.pdf import clean, read_pdf, text_quality, words_by_character
 from tests.conftest import DEV_DATA
 from tests.ingest.typeset import text_at, typeset, write_pdf
 

@@ -11,6 +11,7 @@ from fsspec import AbstractFileSystem
 
 from app.errors import DocumentError
 from ingest.sources import Source, fetch, find_sources
+from tests.ingest.edgar import submission
 
 
 def found(*arguments: Path | str) -> list[str]:
@@ -27,10 +28,19 @@ def touch(path: Path, content: bytes = b"%PDF-") -> str:
     return str(path)
 
 
-def test_a_folder_is_searched_in_order_for_pdfs_that_are_not_hidden(tmp_path: Path) -> None:
-    expected = [touch(tmp_path / name) for name in ("a.PDF", "b.pdf", "deep/er/c.pdf")]
-    for name in ("notes.txt", ".hidden.pdf", "._a.pdf", "deep/no-suffix"):
+def test_a_folder_is_searched_in_order_for_filings_that_are_not_hidden(tmp_path: Path) -> None:
+    expected = [touch(tmp_path / name) for name in ("a.PDF", "b.pdf", "c.HTM", "d.html", "deep/er/c.pdf")]
+    for name in ("notes.txt", ".hidden.pdf", "._a.pdf", ".e.htm", "deep/no-suffix"):
         touch(tmp_path / name)
+    assert found(tmp_path) == expected
+
+
+def test_of_text_files_a_folder_gives_those_that_edgar_wrote(tmp_path: Path) -> None:
+    expected = [touch(tmp_path / f"{name}.txt", submission("8-K").encode()) for name in ("a", "deep/b")]
+    touch(tmp_path / "notes.txt", b"Call the auditor.")
+    touch(tmp_path / "empty.txt", b"")
+    (tmp_path / "dangling.txt").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.txt")
     assert found(tmp_path) == expected
 
 
@@ -124,8 +134,9 @@ def test_any_file_system_that_fsspec_knows(tmp_path: Path) -> None:
     memory = fsspec.filesystem("memory")
     for name in ("/in/a.pdf", "/in/b.pdf", "/in/c.txt"):
         memory.pipe(name, b"%PDF-" + name.encode())
+    memory.pipe("/in/d.txt", submission("10-K").encode())
     try:
-        assert found("memory://in") == ["memory:///in/a.pdf", "memory:///in/b.pdf"]
+        assert found("memory://in") == ["memory:///in/a.pdf", "memory:///in/b.pdf", "memory:///in/d.txt"]
         assert found("memory://in/b*") == ["memory:///in/b.pdf"]
         (source,) = find_sources(["memory://in/b.pdf"])
         file = fetch(source, tmp_path, 100)
@@ -213,3 +224,27 @@ def test_an_unreachable_host_is_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         fetch(Source("http://127.0.0.1:1/a.pdf", "http://127.0.0.1:1/a.pdf"), tmp_path, 1000)
     assert caught.value.reason == "unreadable"
+
+
+@pytest.mark.parametrize("url", ["http://user:s3cret@[::1/a.pdf", "s3://user:s3cret@[x/a.pdf", "file://[x/a.pdf"])
+def test_a_url_that_is_none_is_its_own_failure(tmp_path: Path, url: str) -> None:
+    (source,) = find_sources([url])
+    with pytest.raises(DocumentError, match=r"cannot be (read|listed)"):
+        fetch(source, tmp_path, 1000)
+    assert "s3cret" not in source.shown + source.uri
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_trickles_is_left(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.sources._MOST_SECONDS", 0.0)
+    with pytest.raises(DocumentError, match="not downloaded within") as caught:
+        fetch(Source(f"http://{server}/a.pdf", f"http://{server}/a.pdf"), tmp_path, 1000)
+    assert caught.value.reason == "timeout"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a\nb.pdf", r"a\nb.pdf"), ("\x1b[31m.pdf", r"\x1b[31m.pdf"), ("é.pdf", "é.pdf")]
+)
+def test_a_name_is_shown_printable(name: str, shown: str) -> None:
+    assert Source(f"file:///{name}", name).shown == shown
