@@ -10,21 +10,16 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from pydantic import ValidationError
-
 from app.errors import SextantError
-from app.settings import Settings
+from app.settings import Settings, read_settings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 after a graceful stop, 1 where the service cannot open what it needs, 2 for wrong arguments."""
     try:
-        settings = Settings()
-    except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors(include_input=False)
-        )
-        return _refuse(f"settings: {wrong}", status=2)
+        settings = read_settings()
+    except ValueError as error:
+        return _refuse(f"settings: {error}", status=2)
     arguments = _parser(settings).parse_args(argv)
     from app.http.access import is_loopback  # after --help, which stays quick
 
@@ -36,8 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     try:
         listener = _bind(arguments.host, arguments.port)
-    except OSError as error:
-        return _refuse(f"cannot listen on {arguments.host} port {arguments.port}: {error.strerror or error}")
+    except (OSError, OverflowError) as error:  # the latter for a port beyond 65535
+        why = getattr(error, "strerror", None) or error
+        return _refuse(f"cannot listen on {arguments.host} port {arguments.port}: {why}")
     try:
         with listener:
             _run(_serve(settings, listener))

@@ -6,10 +6,12 @@
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+_DAY_S = 86_400
 
 
 class Caller(BaseModel):
@@ -25,11 +27,11 @@ class Settings(BaseSettings):
 
     # Service
     api_host: str = "127.0.0.1"
-    api_port: int = 8000
+    api_port: int = Field(default=8000, ge=0, le=65535)
     api_keys: dict[str, Caller] = Field(default_factory=dict)
     max_concurrency: int = Field(default=64, ge=1)
     max_body_bytes: int = Field(default=256 * 1024, ge=1024)
-    request_timeout_s: float = Field(default=60.0, gt=0)
+    request_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "text"] = "json"
 
@@ -38,7 +40,7 @@ class Settings(BaseSettings):
     collection: str = Field(default="filings", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
     qdrant_url: str | None = None
     qdrant_api_key: SecretStr | None = None
-    qdrant_timeout_s: float = Field(default=10.0, gt=0)
+    qdrant_timeout_s: float = Field(default=10.0, gt=0, le=_DAY_S)
     qdrant_shards: int = Field(default=1, ge=1)
     qdrant_replicas: int = Field(default=1, ge=1)
 
@@ -47,10 +49,10 @@ class Settings(BaseSettings):
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "openai"] = "extractive"
-    openai_base_url: str | None = None
+    openai_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
     openai_api_key: SecretStr | None = None
     openai_model: str | None = None
-    openai_timeout_s: float = Field(default=60.0, gt=0)
+    openai_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
     openai_max_retries: int = Field(default=3, ge=0)
     openai_concurrency: int = Field(default=8, ge=1)
     usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
@@ -60,3 +62,15 @@ class Settings(BaseSettings):
     def index_dir(self) -> Path:
         """Where the embedded engine keeps the collection."""
         return self.data_dir / "index" / self.collection
+
+
+def read_settings(**given: Any) -> Settings:
+    """From these and the environment. Raises ValueError naming each wrong variable but no value: some are secret."""
+    try:
+        return Settings(**given)
+    except SettingsError as error:
+        raise ValueError(f"{error}: it is not valid JSON") from None
+    except ValidationError as error:
+        # An API key is the second part of the path to what is wrong with it.
+        found = [(".".join(map(str, (e["loc"][0], *e["loc"][2:]))).upper(), e["msg"]) for e in error.errors()]
+        raise ValueError("; ".join(f"{name}: {message}" for name, message in found)) from None

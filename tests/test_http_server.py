@@ -189,3 +189,25 @@ async def test_the_command_serves_until_it_is_told_to_stop(stop: signal.Signals)
     assert rest.decode() == "closed\n", "the ports are closed after the last request"
     lines = [json.loads(line) for line in log.decode().splitlines()]
     assert [line["status"] for line in lines if line["message"] == "request"] == [200]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "says"),
+    [
+        ((), {"API_PORT": "70000"}, "API_PORT: Input should be less than or equal to 65535"),
+        (("--port", "70000"), {}, "cannot listen on 127.0.0.1 port 70000"),
+        ((), {"API_KEYS": "{s3cret"}, "api_keys"),
+        ((), {"API_KEYS": '{"s3cret": {"tenants": "a"}}'}, "API_KEYS.TENANTS: Extra inputs are not permitted"),
+        ((), {"REQUEST_TIMEOUT_S": "inf"}, "REQUEST_TIMEOUT_S"),
+        ((), {"OPENAI_BASE_URL": "localhost:8080"}, "OPENAI_BASE_URL"),
+    ],
+)
+def test_a_wrong_setting_is_named_and_no_secret_shown(
+    arguments: tuple[str, ...], environment: dict[str, str], says: str
+) -> None:
+    done = run(*arguments, **environment)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("sextant-api: ")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "s3cret" not in done.stderr.lower()
