@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import qdrant_edge as edge
 from anyio import CapacityLimiter, to_thread
+from pydantic import TypeAdapter
 
 from app.adapters import payload as pl
 from app.errors import SextantError, StoreLocked, StoreUnavailable
@@ -36,6 +37,9 @@ _MIN_FREE_BYTES = 128 * 2**20
 _NEW_INDEX_BYTES = 256 * 2**20
 _TIE_MARGIN = 8
 _ALL = 2**31
+_STAMP = TypeAdapter(IndexStamp)
+_SHARDS = ("chunks", "pages", "documents")
+"""In the order in which a new folder gets them."""
 _CLAUSES = ("must", "should", "must_not")
 _EXACT = edge.SearchParams(exact=True)
 _INDEX_TYPES: Mapping[pl.IndexType, Any] = {
@@ -73,14 +77,16 @@ class EdgeStore:
         """Take the folder's lock, then load it. Raises StoreLocked, IndexMismatch, StoreUnavailable."""
         if not create and not (directory / "stamp.json").exists():
             raise StoreUnavailable(f"no index at {directory}; ingest some filings first")
-        directory.mkdir(parents=True, exist_ok=True)
-        lock = _take_lock(directory)
-        try:
-            stamp = _settled_stamp(directory, stamp)
-            shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
-        except BaseException:
-            os.close(lock)
-            raise
+        with _file_errors(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = _take_lock(directory)
+            try:
+                stamp = _settled_stamp(directory, stamp)
+                _check_whole(directory, create)
+                shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
+            except BaseException:
+                os.close(lock)
+                raise
         return cls(directory, stamp, lock, shards, min_free_bytes)
 
     def close(self) -> None:
@@ -279,6 +285,14 @@ def _engine_errors(directory: Path) -> Iterator[None]:
         raise StoreUnavailable(f"the index at {directory} failed: {exc}") from exc
 
 
+@contextmanager
+def _file_errors(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise StoreUnavailable(f"the index at {directory} cannot be opened: {exc}") from exc
+
+
 def _take_lock(directory: Path) -> int:
     """A file descriptor that holds the lock; the system frees it when the process ends, however it ends."""
     lock = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -311,9 +325,9 @@ def _settled_stamp(directory: Path, stamp: IndexStamp) -> IndexStamp:
     path = directory / "stamp.json"
     if path.exists():
         try:
-            found = IndexStamp(**json.loads(path.read_text("utf-8")))
-        except (ValueError, TypeError) as exc:
-            raise StoreUnavailable(f"{path} cannot be read ({exc}); restore it or ingest into another folder") from exc
+            found = _STAMP.validate_json(path.read_bytes(), strict=True)
+        except ValueError as exc:
+            raise StoreUnavailable(f"{path} is damaged; restore it or ingest into another folder") from exc
         pl.check_stamp(found, stamp, str(directory))
         return found
     draft = path.with_suffix(".new")
@@ -323,6 +337,15 @@ def _settled_stamp(directory: Path, stamp: IndexStamp) -> IndexStamp:
         os.fsync(file.fileno())
     draft.replace(path)
     return stamp
+
+
+def _check_whole(directory: Path, create: bool) -> None:
+    """A shard that is gone must not come back empty; only a new folder lacks some, and never without the last one."""
+    missing = [name for name in _SHARDS if not (directory / name).exists()]
+    if missing and (not create or _SHARDS[-1] not in missing):
+        raise StoreUnavailable(
+            f"the index at {directory} lacks {', '.join(missing)}; restore it, or remove what is left and ingest again"
+        )
 
 
 def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]]:
@@ -340,11 +363,8 @@ def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, 
         optimizers=never_graph,
     )
     plain = edge.EdgeConfig(sparse_vectors={"none": edge.EdgeSparseVectorParams()}, optimizers=never_graph)
-    return {
-        "chunks": (chunks, pl.CHUNK_INDEXES),
-        "pages": (plain, pl.PAGE_INDEXES),
-        "documents": (plain, pl.DOCUMENT_INDEXES),
-    }
+    designs = ((chunks, pl.CHUNK_INDEXES), (plain, pl.PAGE_INDEXES), (plain, pl.DOCUMENT_INDEXES))
+    return dict(zip(_SHARDS, designs, strict=True))
 
 
 def _open_shard(path: Path, design: tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]) -> edge.EdgeShard:

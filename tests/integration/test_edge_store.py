@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,6 +101,28 @@ def test_another_stamp_is_refused_with_both_values_and_what_to_do(folder: Path) 
     EdgeStore.open(folder, STAMP).close()
 
 
+def test_a_stamp_of_wrong_types_is_refused(folder: Path) -> None:
+    EdgeStore.open(folder, STAMP).close()
+    path = folder / "stamp.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"dimensions": "many"}))
+    with pytest.raises(StoreUnavailable, match=r"stamp\.json is damaged"):
+        EdgeStore.open(folder, STAMP)
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_shard_that_is_gone_does_not_come_back_empty(folder: Path, create: bool) -> None:
+    EdgeStore.open(folder, STAMP).close()
+    shutil.rmtree(folder / "chunks")
+    with pytest.raises(StoreUnavailable, match="lacks chunks"):
+        EdgeStore.open(folder, STAMP, create=create)
+
+
+def test_a_folder_that_cannot_be_made_is_said(folder: Path) -> None:
+    (folder / "file").touch()
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        EdgeStore.open(folder / "file" / "index", STAMP)
+
+
 def test_a_stamp_that_cannot_be_read_is_refused(folder: Path) -> None:
     EdgeStore.open(folder, STAMP).close()
     (folder / "stamp.json").write_text('{"collection": "contract"')
@@ -109,8 +132,10 @@ def test_a_stamp_that_cannot_be_read_is_refused(folder: Path) -> None:
 
 def test_a_half_made_index_is_completed(folder: Path) -> None:
     EdgeStore.open(folder, STAMP).close()
+    (folder / "documents").rename(folder / "documents.new")
     (folder / "pages").rename(folder / "pages.new")
-    (folder / "chunks").rename(folder / "chunks.new")
+    with pytest.raises(StoreUnavailable, match="lacks pages, documents"):
+        EdgeStore.open(folder, STAMP, create=False)
     EdgeStore.open(folder, STAMP).close()
     assert sorted(each.name for each in folder.iterdir()) == [
         "chunks",
