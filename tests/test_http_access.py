@@ -106,3 +106,15 @@ async def test_no_other_origin_may_read(make_client: MakeClient) -> None:
 )
 def test_loopback(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize("host", ["re_bound.example", "user@localhost", "localhost:80:80", "127.0.0.1/x", "[", ""])
+async def test_without_keys_an_odd_host_name_is_foreign(make_client: MakeClient, host: str) -> None:
+    async with make_client() as client:
+        assert (await client.get("/documents", headers={"host": host})).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["LOCALHOST", "127.0.0.1", "127.0.0.1:8000", "[::1]", "[::1]:8000"])
+async def test_without_keys_a_loopback_host_name_is_served(make_client: MakeClient, host: str) -> None:
+    async with make_client() as client:
+        assert (await client.get("/documents", headers={"host": host})).status_code == 200

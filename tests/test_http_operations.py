@@ -9,7 +9,7 @@ import pytest
 from httpx import AsyncClient
 
 from app.errors import StoreUnavailable
-from app.http.logging import JsonFormatter, configure_logging
+from app.http.logging import JsonFormatter, TextFormatter, configure_logging
 from tests.conftest import MakeClient, MakePorts
 from tests.fakes import ScriptedGenerator
 from tests.test_http_problems import BrokenStore
@@ -151,3 +151,9 @@ async def test_the_page_needs_nothing_from_elsewhere(make_client: MakeClient) ->
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert not re.findall(r'(?:src|href)="(?!data:)', page.text)
     assert "@import" not in page.text
+
+
+def test_a_log_line_is_one_line_whatever_was_asked() -> None:
+    record = logging.makeLogRecord({"msg": "request", "fields": {"path": "/\n\x1b[31m\ud800"}})
+    assert json.loads(JsonFormatter().format(record))["path"] == "/\n\x1b[31m\ud800"
+    assert TextFormatter().format(record).endswith(r"request path='/\n\x1b[31m\ud800'")

@@ -64,6 +64,8 @@ def problem(response: Response, status: int, code: str) -> dict[str, Any]:
         ({}, 422, "invalid_input", "body.question: Field required"),
         ({"question": ""}, 422, "invalid_input", "at least 1 character"),
         ({"question": " \n\x00 "}, 422, "invalid_input", "at least 1 character"),
+        ({"question": "\u200b\u202e"}, 422, "invalid_input", "needs words"),
+        ({"question": "[1] [2]?"}, 422, "invalid_input", "needs words"),
         ({"question": "y" * 8001}, 422, "invalid_input", "at most 8000 characters"),
         ({"question": "y" * 100_000}, 422, "invalid_input", "at most 8000 characters"),
         ({"question": 7}, 422, "invalid_input", "valid string"),
@@ -225,3 +227,10 @@ async def test_a_broken_embedder_is_an_internal_error(make_client: MakeClient, m
         problem(await client.post("/query/naive", json={"question": "q"}), 500, "internal")
         reply = (await client.post("/compare", json={"question": "q", "archs": ["naive"]})).json()
     assert reply["results"][0]["problem"]["error_code"] == "internal"
+
+
+async def test_a_stray_option_that_is_no_text_is_named_escaped(make_client: MakeClient) -> None:
+    content = b'{"question": "q", "archs": ["naive"], "options": {"\\ud800": {}}}'
+    async with make_client() as client:
+        found = problem(await client.post("/compare", content=content, headers=JSON), 422, "invalid_input")
+    assert found["detail"] == r"options: '\ud800' not among archs"

@@ -1,5 +1,6 @@
 """Who asks: from an API key to the tenant and groups that every store call is filtered by."""
 
+import re
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -16,7 +17,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
 
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
@@ -28,7 +29,8 @@ async def authenticate(request: Request, bearer: Bearer, header: Header) -> Acce
     keys = state_of(request)["keys"]
     if not keys:
         # Otherwise a web page whose name resolves to 127.0.0.1 reads this service through its visitor's browser.
-        if not is_loopback(request.url.hostname or ""):
+        # The header itself is read: request.url takes one it finds odd, such as a name with "_", for our own address.
+        if not is_loopback(re.sub(r":\d*$", "", request.headers.get("host", ""))):
             raise Forbidden("without API keys this service answers only to a loopback Host; set API_KEYS to open it")
         return Access()
     presented = bearer.credentials if bearer else header

@@ -1,5 +1,6 @@
 """One JSON line per request, carrying the id that its reply carries too."""
 
+import json
 import logging
 import re
 import sys
@@ -8,7 +9,6 @@ import uuid
 from contextvars import ContextVar
 from typing import Any
 
-import orjson
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,7 +37,7 @@ class JsonFormatter(logging.Formatter):
             line["request_id"] = request_id
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
+        return json.dumps(line, default=str)
 
     converter = staticmethod(time.gmtime)
 
@@ -46,10 +46,16 @@ class TextFormatter(JsonFormatter):
     """The same for a person at a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{name}={value}" for name, value in getattr(record, "fields", {}).items())
+        fields = " ".join(f"{name}={_on_one_line(value)}" for name, value in getattr(record, "fields", {}).items())
         error = "\n" + self.formatException(record.exc_info) if record.exc_info else ""
         head = f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {record.getMessage()}"
         return f"{head} {fields}{error}".rstrip()
+
+
+def _on_one_line(value: object) -> str:
+    """A path may hold line ends and terminal escapes."""
+    text = str(value)
+    return text if text.isprintable() else repr(text)
 
 
 def configure_logging(level: str, form: str) -> None:

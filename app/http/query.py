@@ -115,7 +115,7 @@ async def compare(request: Request, access: CallerAccess, body: CompareBody) -> 
     if len(set(body.archs)) < len(body.archs):
         raise InvalidInput("archs: name each architecture once")
     if strangers := body.options.keys() - set(body.archs):
-        raise InvalidInput(f"options: {', '.join(sorted(strangers))[:200]} not among archs")
+        raise InvalidInput(f"options: {', '.join(map(repr, sorted(strangers))):.200} not among archs")
     runs = [_run(request, arch, body, body.options.get(arch, {}), access) for arch in body.archs]
     state = state_of(request)
     state["tools"] = total = Tools(state["ports"], access=access)

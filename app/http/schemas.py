@@ -29,6 +29,12 @@ def _clean(value: Any) -> Any:
     return _CONTROL.sub(" ", value) if isinstance(value, str) else value
 
 
+def _worded(text: str) -> str:
+    if not any(map(str.isalpha, text)):
+        raise ValueError("a question needs words")
+    return text
+
+
 def _encodable(value: dict[str, Any]) -> dict[str, Any]:
     try:
         orjson.dumps(value)
@@ -41,8 +47,9 @@ QuestionText = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=_MOST_CHARACTERS),
     BeforeValidator(_clean),
+    AfterValidator(_worded),
 ]
-"""Control characters become spaces, white space at the ends goes."""
+"""Control characters become spaces, white space at the ends goes; without a letter nothing is asked."""
 
 K = Annotated[int, Field(ge=1, le=100, description="Passages to answer from.")]
 
