@@ -124,19 +124,26 @@ def _best_window(sentence: str, hit: Hit) -> tuple[int, int]:
     best = max(range(len(found)), key=lambda i: (carried[i], -i))
     windows = [(found[best].start, found[best].end)]
     if wanted and not wanted <= numbers(found[best].text):
-        windows += _covering(wanted, hit.chunk.text, [(u.start, u.end) for u in found], best)
+        windows += _covering(sentence, wanted, hit.chunk.text, [(u.start, u.end) for u in found], best)
     return windows[-1]
 
 
-def _covering(wanted: frozenset[str], text: str, spans: list[tuple[int, int]], best: int) -> list[tuple[int, int]]:
-    """The shortest window around unit `best` within _MAX_QUOTE that holds all wanted numbers; empty if none does."""
+def _covering(
+    sentence: str, wanted: frozenset[str], text: str, spans: list[tuple[int, int]], best: int
+) -> list[tuple[int, int]]:
+    """The best window around unit `best` within _MAX_QUOTE that holds all wanted numbers; empty if none does."""
     covering = [
         (spans[i][0], spans[j][1])
         for i in range(best + 1)
         for j in range(best, len(spans))
         if spans[j][1] - spans[i][0] <= _MAX_QUOTE and wanted <= numbers(text[spans[i][0] : spans[j][1]])
     ]
-    return [min(covering, key=lambda window: window[1] - window[0])] if covering else []
+    return [max(covering, key=lambda window: _worth(sentence, text[slice(*window)]))] if covering else []
+
+
+def _worth(sentence: str, quote: str) -> float:
+    """Support, less a little for length: of two windows that say as much, the shorter."""
+    return support(sentence, quote, "") - len(quote) / (4 * _MAX_QUOTE)
 
 
 def _window_above(sentence: str, text: str, end: int) -> tuple[int, int] | None:
@@ -144,9 +151,9 @@ def _window_above(sentence: str, text: str, end: int) -> tuple[int, int] | None:
     lines = [match.span() for match in _LINE.finditer(text, 0, end)]
     wanted = numbers(sentence)
     for last in range(len(lines) - 1, -1, -1):
-        for first in range(last, max(last - _HEADER_LINES, -1), -1):
-            if wanted <= numbers(text[lines[first][0] : lines[last][1]]):
-                return lines[first][0], lines[last][1]
+        windows = [(lines[first][0], lines[last][1]) for first in range(last, max(last - _HEADER_LINES, -1), -1)]
+        if covering := [window for window in windows if wanted <= numbers(text[slice(*window)])]:
+            return max(covering, key=lambda window: _worth(sentence, text[slice(*window)]))
     return None
 
 

@@ -12,6 +12,7 @@ _SAME = (
         "capital spending",
         "purchases of property plant equipment",
     ),
+    ("capital expenditures", "additions to property equipment", "payments for property equipment"),
     ("ppe", "ppne", "fixed assets", "property plant equipment"),
     ("cogs", "cost of goods sold", "cost of sales", "cost of revenue", "cost of products sold"),
     ("revenue", "revenues", "net sales", "net revenues", "total revenues", "turnover"),

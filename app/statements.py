@@ -42,6 +42,8 @@ _INSTRUCTION = re.compile(
     r"|by relying|note that|explain|show your)\b",
     re.IGNORECASE,
 )
+_PROSE = re.compile(r"\b(?:why|who|whom|what (?:drove|drives|caused|led)|reasons?|explains?|describes?|risks?)\b", re.I)
+_CHANGE = re.compile(r"\b(?:chang|increas|decreas|gr[eo]w|declin|f[ae]ll|r[io]se|compar|differ|improv|worsen)", re.I)
 _SYNONYM = 0.5
 _QUARTER = {"three", "thirteen"}
 
@@ -72,6 +74,8 @@ class Subject:
     """Of the passages, those that the question names."""
     unknown: tuple[str, ...]
     """Names in the question that no passage mentions."""
+    prose: bool
+    """Whether it asks for a reason, a person or a description, which no row of figures gives."""
 
 
 def statements(passages: Sequence[Hit]) -> list[Statement]:
@@ -80,14 +84,24 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
     for marker, hit in enumerate(passages, start=1):
         table, group = hit.chunk.kind == "table", ""
         for unit in units(hit.chunk):
-            row = read_row(unit.text) if table or len(unit.text) < 200 else None
-            if row is None and (table or len(unit.text) < _SHORTEST):
+            row = _row(unit.text, table)
+            if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith(":")):
                 group = unit.text if table and unit.text.endswith(":") else ""
                 continue
             terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))
             found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
             group = "" if row and row.label.lower().startswith("total") else group
     return found
+
+
+def _row(text: str, table: bool) -> Row | None:
+    """Outside a table, a line that ends in one plain number may as well be an entry of a list of contents."""
+    if not table and len(text) > 200:
+        return None
+    row = read_row(text)
+    if row and not table and len(row.values) == 1 and row.values[0].isdigit():
+        return None
+    return row
 
 
 def core_question(text: str) -> str:
@@ -110,7 +124,7 @@ def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
     said = set(tokens(" ".join(f"{hit.chunk.searchable} {hit.chunk.meta.company or ''}" for hit in passages)))
     names = dict.fromkeys(name for name in _NAME.findall(core) if name.lower() not in _CALENDAR)
     unknown = tuple(name for name in names if not set(tokens(name)) <= said)
-    return Subject(weights, periods, companies, unknown)
+    return Subject(weights, periods, companies, unknown, bool(_PROSE.search(core)))
 
 
 def tells_of(chunk: Chunk, period: Period) -> bool:
@@ -147,10 +161,11 @@ def heading_terms(chunk: Chunk) -> frozenset[str]:
 def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:
     """Positions of the row's values whose column is headed by the period asked for; empty where that cannot be told.
 
-    Without a period it is the filing's own. Of columns for three and for nine months, those that the question means.
+    Without a period it is the filing's own; a change over one period needs the whole row. Of columns for three and for
+    nine months, those that the question means.
     """
     columns, row = statement.chunk.columns, statement.row
-    if row is None or len(columns) != len(row.values):
+    if row is None or len(columns) != len(row.values) or (len(periods) < 2 and _CHANGE.search(question)):
         return []
     chosen = {i for headings in _headings(statement.chunk, periods) for i in _first_headed(columns, headings)}
     asked = {span.lower() for span in _SPAN.findall(question)} or (_QUARTER if _QUARTERLY.search(question) else set())
@@ -195,10 +210,19 @@ def worded(statement: Statement, columns: Sequence[int]) -> str:
         return f"{_plain(statement.unit.text)} {marker}"
     values = ", ".join(statement.row.values[i] for i in columns)
     headers = "; ".join(statement.chunk.columns[i] for i in columns)
-    unit = f", {statement.chunk.unit}" if statement.chunk.unit else ""
+    unit = _unit_of(statement)
     group = statement.group if not any(ch.isdigit() for ch in statement.group) else ""
     label = _plain(f"{group} {statement.row.label}").rstrip(":")
     return f"{label}: {_plain(values)} {marker}. For {_plain(headers)}{unit} {marker}."
+
+
+def _unit_of(statement: Statement) -> str:
+    """`, in millions`, as printed; "" where the row is per share and the unit excepts those."""
+    unit = (statement.chunk.unit or "").partition("(")[0].strip(" ,")
+    per_share = statement.row is not None and "per share" in f"{statement.group} {statement.row.label}".lower()
+    if not unit or (per_share and "per share" in unit):
+        return ""
+    return f", in {unit.lower()}" if unit.lower() in ("thousands", "millions", "billions") else f", {unit}"
 
 
 def _plain(text: str) -> str:

@@ -45,6 +45,8 @@ def env_example() -> dict[str, str]:
 @pytest.mark.usefixtures("bare_environment")
 def test_env_example_mirrors_the_settings() -> None:
     assert list(env_example()) == [name.upper() for name in Settings.model_fields]
+    names = re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    assert len(names) == len(set(names)), "a setting stands there twice"
     defaults = Settings()
     shutil.copy(ROOT / ".env.example", ".env")
     assert Settings() == defaults

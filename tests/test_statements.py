@@ -1,5 +1,7 @@
 """What a question asks about, which units of passages may say it, and how they are worded."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.glossary import expanded
@@ -127,6 +129,33 @@ def test_wording_keeps_source_brackets_from_reading_as_markers() -> None:
     assert worded(sales, [1]) == "Net sales: $1,460 [1]. For Year ended December 31, 2021, in millions [1]."
     [sentence] = statements([hit("As note [2] says, sales rose by a tenth.")])
     assert worded(sentence, []) == "As note (2) says, sales rose by a tenth. [1]"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "is_statement"),
+    [
+        ("Legal Proceedings 20", "text", False),
+        ("Item 7A. Disclosures about market risk 31", "text", False),
+        ("Net sales $ 1,577", "text", True),
+        ("The changes in comparable sales were as follows:", "text", False),
+        ("Legal reserves 20", "table", True),
+    ],
+)
+def test_lead_ins_and_lists_of_contents_are_no_statements(line: str, kind: ChunkKind, is_statement: bool) -> None:
+    assert bool([s for s in statements([hit(line, kind)]) if s.row]) is is_statement
+
+
+def test_a_row_per_share_is_not_in_millions() -> None:
+    meta_unit = "in millions, except per share data (unaudited"
+    found = statements([hit("Net sales 10 9\nDiluted earnings per share 1.20 1.09", "table", COLUMNS)])
+    rows = [replace(s, chunk=replace(s.chunk, unit=meta_unit)) for s in found]
+    assert worded(rows[0], [0]).endswith("in millions, except per share data [1].")
+    assert worded(rows[1], [0]) == "Diluted earnings per share: 1.20 [1]. For Year ended December 31, 2022 [1]."
+
+
+def test_a_change_over_one_period_needs_the_whole_row() -> None:
+    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
+    assert columns_of(sales, "By how much did net sales change in 2022?", (Period(2022),)) == []
 
 
 def test_the_glossary_expands_phrases_both_ways() -> None:

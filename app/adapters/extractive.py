@@ -48,7 +48,9 @@ class ExtractiveGenerator:
     """Weight of a row's label being what is asked for, and little else."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
-    least: float = 0.6
+    keep_row: float = 0.95
+    """The same after a row, which mostly is the whole answer."""
+    least: float = 0.5
     """Coverage and cosine together below which a statement is no answer."""
 
     @property
@@ -74,6 +76,7 @@ class ExtractiveGenerator:
             for s in statements(prompt.passages)
             if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)
         ]
+        pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
         if not pool or not subject.weights:
             return Generation("", abstained="not_supported")
         ranked = await self._ranked(prompt.question, subject, pool)
@@ -107,7 +110,8 @@ class ExtractiveGenerator:
             return [s for company, s in firsts.items() if company in subject.companies][: self.most]
         chosen: list[Statement] = []
         for statement, score, _ in enough:
-            if len(chosen) == self.most or score < self.keep * enough[0][1]:
+            near = self.keep_row if enough[0][0].row else self.keep
+            if len(chosen) == self.most or score < near * enough[0][1]:
                 break
             if all(overlap(statement, other) < 0.6 for other in chosen):
                 chosen.append(statement)
