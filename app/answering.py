@@ -9,6 +9,9 @@ from app.types import AbstainReason, Answer, Hit, Prompt, Question
 
 _BUDGET_CHARS = 24_000
 """Of passages shown to a model: about 6,000 tokens."""
+_OF_FILINGS = frozenset({"company", "cik", "ticker", "form", "fiscal_year", "fiscal_period", "sector"})
+_SHOWN = 20
+"""Most values listed in a note."""
 _REASONS: dict[AbstainReason, str] = {
     "no_passages": "No answer: no passage in the index matches this question and its filters.",
     "not_supported": "No answer: none of the passages found supports one.",
@@ -22,7 +25,7 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     hits = tuple(hits)
     tools.emit("passages", hits)
     if not hits:
-        return abstain("no_passages", hits)
+        return abstain("no_passages", hits, *await _unmatched(question, tools))
     messages = prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
     generation = await tools.generate(Prompt("answer", messages, question.text, hits))
     if generation.abstained or prompts.REFUSAL in generation.text:
@@ -31,6 +34,19 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     if not cited.citations:
         return abstain("not_supported", hits, "the generator wrote an answer without a citation; it was withheld")
     return Answer(cited.text, cited.citations, hits, notes=cited.notes)
+
+
+async def _unmatched(question: Question, tools: Tools) -> list[str]:
+    """Which filters no filing has the value for, and which values there are: case and spelling count."""
+    notes = []
+    for condition in question.where.conditions:
+        if condition.field in _OF_FILINGS and condition.op in ("$eq", "$in"):
+            there = {getattr(d.meta, condition.field) for d in await tools.catalogue()} - {None}
+            asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+            if not there & set(asked):
+                some = ", ".join(sorted(map(str, there))[:_SHOWN]) or "no values at all"
+                notes.append(f"no filing has {condition.field} {asked[0]!r:.80}; there are: {some}")
+    return notes
 
 
 def abstain(reason: AbstainReason, hits: Sequence[Hit], *notes: str) -> Answer:

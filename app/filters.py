@@ -62,10 +62,12 @@ def _condition(name: str, kind: FieldType, op: str, value: Any) -> Condition:
 
 
 def _value(name: str, kind: FieldType, value: Any) -> str | int:
-    if kind == "integer":
+    if kind == "integer" and not isinstance(value, list):
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**53:
             raise InvalidFilter(f"{name!r} takes an integer, not {value!r:.80}")
         return value
+    if isinstance(value, list):
+        raise InvalidFilter(f'{name!r} takes one value; for several write {{"{name}": {{"$in": [...]}}}}')
     if not isinstance(value, str) or len(value) > 500:
         raise InvalidFilter(f"{name!r} takes a string of at most 500 characters, not {value!r:.80}")
     if kind == "date" and not _DATE.fullmatch(value):

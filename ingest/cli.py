@@ -49,7 +49,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Paths without a command are to be ingested. Exits with status 2 and a message on wrong usage."""
     arguments = list(arguments)
     if not arguments:
-        arguments = ["--help"]
+        _parser().print_help(sys.stderr)
+        sys.exit(USAGE)
     if arguments[0] not in (*_COMMANDS, "-h", "--help"):
         arguments.insert(0, "ingest")
     options = _parser().parse_args(arguments)

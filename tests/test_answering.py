@@ -5,7 +5,7 @@ import pytest
 from app.answering import answer_from
 from app.prompts import REFUSAL
 from app.tools import Tools
-from app.types import Answer, Filter, Generation, Leg, Prompt, Question
+from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question
 from tests.fakes import ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
@@ -57,3 +57,11 @@ async def test_an_answer_without_a_citation_is_withheld_and_said(reply: str) -> 
 async def test_a_generators_own_abstention_keeps_its_reason() -> None:
     answer, _ = await answered(Generation("", abstained="off_corpus"))
     assert answer.reason == "off_corpus"
+
+
+async def test_a_filter_that_no_filing_matches_is_told_what_there_is() -> None:
+    tools = Tools(await fake_ports())
+    where = Filter((Condition("company", "$eq", "acme"), Condition("form", "$eq", "10-K")))
+    answer = await answer_from(Question("net revenue?", where=where), (), tools)
+    assert answer.reason == "no_passages"
+    assert answer.notes == ("no filing has company 'acme'; there are: Acme Corp",)

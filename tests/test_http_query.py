@@ -208,3 +208,27 @@ async def test_documents_and_their_pages(make_client: MakeClient) -> None:
             assert (await client.get(absent)).json()["error_code"] == "not_found"
         assert (await client.get("/documents/acme-2023/pages/3")).status_code == 404
         assert (await client.get("/documents/acme-2023/pages/0")).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "tells"),
+    [
+        ("GET", "/query?q=debt&form=10-K", "form"),
+        ("POST", "/query?arch=naive&k=3", "k"),
+        ("POST", "/query/naive?arch=hybrid", "arch"),
+    ],
+)
+async def test_a_query_parameter_that_would_be_ignored_is_refused(
+    make_client: MakeClient, method: str, path: str, tells: str
+) -> None:
+    async with make_client() as client:
+        reply = await client.request(method, path, json={"question": "debt"} if method == "POST" else None)
+    assert (reply.status_code, reply.json()["error_code"]) == (422, "invalid_input")
+    assert f"unknown query parameter '{tells}'" in reply.json()["detail"]
+
+
+async def test_get_streams_when_asked(make_client: MakeClient) -> None:
+    async with make_client() as client:
+        reply = await client.get("/query", params={"q": "debt", "stream": "true"})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert "event: done" in reply.text

@@ -13,7 +13,8 @@ from app.http.access import CallerAccess
 from app.http.options import DEFAULT_ARCH, build
 from app.http.problems import FAILURES, Problem, problem_details
 from app.http.replies import CostReply, Json, QueryReply, cost_reply
-from app.http.running import Run, stream, unless_gone
+from app.http.running import Run, unless_gone
+from app.http.running import stream as as_stream
 from app.http.schemas import Asked, CompareBody, K, QueryBody, QuestionText, query_body
 from app.http.state import state_of
 from app.tools import Tools
@@ -45,12 +46,19 @@ def _run(request: Request, arch: str, asked: Asked, options: dict[str, Any], acc
     return Run(arch, architecture, question, tools, state)
 
 
+def _takes(request: Request, *names: str) -> None:
+    """Raises InvalidInput for a query parameter that would be ignored."""
+    if strange := request.query_params.keys() - set(names):
+        takes = ", ".join(names) or "none; the rest goes into the body"
+        raise InvalidInput(f"unknown query parameter {sorted(strange)[0]!r:.80}; this takes {takes}")
+
+
 async def _answer(request: Request, arch: str, body: QueryBody, access: Access) -> Response:
     run = _run(request, arch, body, body.options, access)
     run.state["tools"], run.state["log"] = run.tools, {"arch": arch}
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         run.state["slots"].check()
-        return stream(request, run)
+        return as_stream(request, run)
     return Json(await unless_gone(request, run.reply()))
 
 
@@ -61,12 +69,15 @@ async def get_query(
     q: Annotated[QuestionText, Query(description="The question.")],
     arch: Arch = DEFAULT_ARCH,
     k: K = 10,
+    stream: bool = False,
 ) -> Response:
-    return await _answer(request, arch, QueryBody(question=q, k=k), access)
+    _takes(request, "q", "arch", "k", "stream")
+    return await _answer(request, arch, QueryBody(question=q, k=k, stream=stream), access)
 
 
 @router.post("/query", dependencies=_JSON, responses=_EVENTS, summary="Ask the architecture named by arch")
 async def post_query(request: Request, access: CallerAccess, body: QueryBody, arch: Arch = DEFAULT_ARCH) -> Response:
+    _takes(request, "arch")
     return await _answer(request, arch, body, access)
 
 
@@ -75,6 +86,7 @@ def _add(arch: str) -> None:
 
     @router.post(f"/query/{arch}", dependencies=_JSON, responses=_EVENTS, name=f"query_{arch}", summary=f"Ask {arch}")
     async def post_arch(request: Request, access: CallerAccess, body: body_type) -> Response:  # type: ignore[valid-type]
+        _takes(request)
         return await _answer(request, arch, body, access)
 
 
