@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.settings import Settings
+from evals.questions import stem
 from ingest.cli import OK, SOME_FAILED
 
 Reply: TypeAlias = dict[str, Any]
@@ -119,11 +120,19 @@ def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
     return table
 
 
-def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
-    """Each architecture over all questions: outcomes, verified citations, and the two currencies, never added up."""
+def as_expected(question: Reply, reply: Reply) -> bool:
+    """Whether a page that holds the evidence is cited; of what no filing answers, whether the reply abstains."""
+    if "answer" not in reply or question["class"] == "unanswerable":
+        return bool(reply.get("abstained"))
+    evidence = {(each["doc"], each["page"]) for each in question["evidence"]}
+    return any((stem(each["source"]), each["page"]) in evidence for each in reply["citations"])
+
+
+def summary_table(questions: Sequence[Reply], asked: Sequence[dict[str, Reply]]) -> Table:
+    """Each architecture over all questions: outcomes, citations, and the two currencies, never added up."""
     title = Text("All questions; ms is their median", style="bold")
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", show_edge=False, pad_edge=False)
-    for heading in ("arch", "answered", "abstained", "failed", "verified", "ops", "LLM calls", "ms"):
+    for heading in ("arch", "answered", "abstained", "failed", "right page", "verified", "ops", "LLM calls", "ms"):
         table.add_column(heading, justify="left" if heading == "arch" else "right")
     for arch in asked[0]:
         replies = [each[arch] for each in asked]
@@ -135,6 +144,7 @@ def summary_table(asked: Sequence[dict[str, Reply]]) -> Table:
             f"{len(good) - abstained}",
             f"{abstained}",
             f"{len(replies) - len(good)}",
+            f"{sum(map(as_expected, questions, replies))}/{len(replies)}",
             f"{sum(citation['verified'] for citation in citations)}/{len(citations)}",
             f"{sum(reply['cost']['ops'] for reply in replies):,}",
             f"{sum(reply['cost']['llm_calls'] for reply in replies)}",
@@ -164,6 +174,9 @@ def ask_all(url: str, questions: Sequence[Reply], console: Console) -> list[dict
 
 def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
     """Raises DemoFailed."""
+    for source in filings:
+        if "://" not in source and not os.path.exists(source):
+            raise DemoFailed(f"{source}: no such file or folder")
     specimens = folder / "specimens"
     specimens.mkdir(parents=True, exist_ok=True)
     console.rule("Writing specimen filings")
@@ -179,12 +192,19 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
     with service([sys.executable, "-m", "app", "--host", "127.0.0.1", "--port", "0"], folder) as url:
         console.print(f"It answers on {url}, its log is {folder / 'service.log'}")
         console.rule("One question of each class, to each architecture")
-        asked = ask_all(url, one_of_each_class(specimens / "questions.jsonl"), console)
-    console.print(summary_table(asked), "")
+        questions = one_of_each_class(specimens / "questions.jsonl")
+        asked = ask_all(url, questions, console)
+    console.print(summary_table(questions, asked), _LEGEND, "")
+
+
+_LEGEND = """\
+right page: cites a page that holds the evidence, or refuses where no filing has the answer. verified: the quote carries
+its sentence, numbers included, which does not mean that the sentence answers the question. ops: similarity evaluations.
+Without an LLM an answer only quotes: questions over several filings (bridge, comparison, global) are beyond it."""
 
 
 def _absolute(source: str) -> str:
-    return source if "://" in source else os.path.abspath(source)
+    return source if "://" in source else os.path.abspath(os.path.expanduser(source))
 
 
 def next_steps(folder: Path) -> str:
@@ -194,7 +214,9 @@ def next_steps(folder: Path) -> str:
       serves what was just ingested; open http://127.0.0.1:8000/ or
       curl -G http://127.0.0.1:8000/query -d arch=hybrid --data-urlencode 'q=your question'
   make ingest FILINGS=folder, then make serve
-      your own PDFs; make demo FILINGS=folder shows them beside the specimens
+      your own PDFs (make demo FILINGS=folder ingests them beside the specimens)
+  .venv/bin/sextant-eval matrix --data-dir {data} --questions {data}/specimens/questions.jsonl --run runs/specimens
+      which architecture wins which class of question, which it damages, and what it costs
   GENERATOR=openai OPENAI_BASE_URL=... OPENAI_MODEL=... make demo
       answers written by an LLM; .env.example lists every setting"""
 

@@ -94,6 +94,7 @@ def _expand(argument: str) -> Iterator[Source]:
         except ValueError as error:
             yield Source(argument, argument, f"cannot be read: {error}")
             return
+    argument = os.path.expanduser(argument)  # not every shell does it within NAME=~/folder
     if os.path.lexists(argument) or not glob.has_magic(argument):
         yield from _local(argument)
         return

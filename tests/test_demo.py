@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 
 from evals import demo
 
-CITATION = {"marker": 1, "title": "Harrowgate 10-K 2024", "page": 7, "verified": True}
+CITATION = {"marker": 1, "title": "Harrowgate 10-K 2024", "source": "/f/H_2024.pdf", "page": 7, "verified": True}
 COST = {"ops": 1234, "llm_calls": 2, "latency_ms": 56.7}
 ANSWERED = {"answer": "Two microns [1].", "abstained": False, "citations": [CITATION], "cost": COST}
 ABSTAINED = {"answer": "", "abstained": True, "reason": "not_supported", "citations": [], "cost": COST}
@@ -109,6 +109,28 @@ def test_a_page_cited_twice_is_listed_once() -> None:
 
 def test_summary_adds_up_each_currency_by_itself() -> None:
     asked: list[dict[str, Any]] = [{"naive": ANSWERED}, {"naive": ABSTAINED}, {"naive": PROBLEM}]
-    _, headings, _, row = shown(demo.summary_table(asked)).splitlines()[:4]
-    assert headings.split() == "arch answered abstained failed verified ops LLM calls ms".split()
-    assert row.split() == "naive 1 1 1 1/1 2,473 4 57".split()
+    on = {"class": "on", "evidence": [{"doc": "H_2024", "page": 7}]}
+    questions: list[dict[str, Any]] = [on, {"class": "unanswerable", "evidence": []}, on]
+    _, headings, _, row = shown(demo.summary_table(questions, asked), width=100).splitlines()[:4]
+    assert headings.split() == "arch answered abstained failed right page verified ops LLM calls ms".split()
+    assert row.split() == "naive 1 1 1 2/3 1/1 2,473 4 57".split()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "expected"),
+    [
+        ("on", ANSWERED, True),
+        ("on", {**ANSWERED, "citations": [{**CITATION, "page": 8}]}, False),
+        ("on", ABSTAINED, False),
+        ("on", PROBLEM, False),
+        ("unanswerable", ABSTAINED, True),
+        ("unanswerable", ANSWERED, False),
+    ],
+)
+def test_right_is_the_evidence_page_or_a_refusal(kind: str, reply: dict[str, Any], expected: bool) -> None:
+    assert demo.as_expected({"class": kind, "evidence": [{"doc": "H_2024", "page": 7}]}, reply) is expected
+
+
+def test_a_folder_that_is_not_there_stops_the_demo_at_once(tmp_path: Path) -> None:
+    with pytest.raises(demo.DemoFailed, match="no such file"):
+        demo.demonstrate([str(tmp_path / "nope")], tmp_path, Console(file=io.StringIO()))
