@@ -39,7 +39,7 @@ _TYPED = re.compile(rb"<(?:page|s|caption)>", re.I)
 _SNIFFED = 1 << 16
 _ORDINAL = re.compile(r"\s*(?:st|nd|rd|th|®|™|SM|TM)\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*\[.*?\]\s*>", re.I | re.S)
-_BEFORE_POINT = re.compile(rf"(?<={MARK}.) (?=[.,;:)])|(?<={MARK}..) (?=[.,;:)])|(?<={MARK}...) (?=[.,;:)])")
+_BEFORE_POINT = re.compile(rf"({MARK}\S*) (?=[.,;:)])")
 _PAGE_NUMBER = re.compile(r"(?:[A-Z]-)?\d{1,4}|[ivxl]+", re.I)
 
 _CONTROLS = {code: bytes([code]).decode("cp1252", "ignore") or None for code in range(0x80, 0xA0)}
@@ -53,6 +53,7 @@ _CLEANED: Mapping[int, str | int | None] = (
     | _CONTROLS
     | dict.fromkeys(_INVISIBLE)
     | {ord(one): letters for one, letters in _LIGATURES.items()}
+    | {0x2010: "-", 0x2011: "-"}
     | {0xF000 + code: shown for code, shown in _SYMBOLS.items()}
 )
 
@@ -297,7 +298,7 @@ class HtmlReader:
         text = "".join(self._text).translate(_CLEANED)
         self._text = []
         self._raised = [0] * len(self._raised)
-        return _BEFORE_POINT.sub("", text) if MARK in text else text
+        return _BEFORE_POINT.sub(r"\1", text) if MARK in text else text
 
     def _flush(self) -> None:
         """Give the pages what has been read; an open table and its open cell go on as new ones."""

@@ -24,6 +24,8 @@ _CLOSING = re.compile(r"[)\]%]{1,3}|\)?\s?%\s?\)?")
 _HANGING = re.compile(rf"\s*[)\]%*]*(?:\s*{MARK}\S+)*$")
 _LONGEST_FIGURE = 60
 _AFTER_SIGN = re.compile(r"(?<=[$€£¥(])\s+(?=[\d(.])")
+_PROSE = 300
+"""Characters from which a cell of several paragraphs is no label."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PARTED = re.compile(rf"{PARAGRAPH}|{BREAK}(?:\s*{BREAK})+")
 _BETWEEN = str.maketrans({PARAGRAPH: " ", BREAK: " "})
@@ -82,7 +84,7 @@ class Rows:
             self.rows[-1].append(Cell(first, end, text))
 
     def _free(self, column: int) -> int:
-        taken = sorted((first, end) for first, end, left in self._spanning)
+        taken = sorted((first, end) for first, end, _ in self._spanning)
         for first, end in taken:
             if first <= column < end:
                 column = end
@@ -95,6 +97,17 @@ class Rows:
 
 
 def blocks(rows: Sequence[Sequence[Cell]]) -> Iterator[Block]:
+    """Tables as `_table` gives them; a row that is prose of its own, as where a table frames a page, parts them."""
+    start = 0
+    for index, row in enumerate(rows):
+        if len(row) == 1 and len(row[0].text) > _PROSE and _PARTED.search(row[0].text.strip(PARAGRAPH)):
+            yield from _table(rows[start:index])
+            yield from paragraphs(row[0].text)
+            start = index + 1
+    yield from _table(rows[start:])
+
+
+def _table(rows: Sequence[Sequence[Cell]]) -> Iterator[Block]:
     """A table of figures as one block; the rows of any other each as one, for they are paragraphs set side by side."""
     joined = [list(_runs(row)) for row in rows if row]
     figures = [run for runs in joined for run in runs[1:] if run.figure]

@@ -115,6 +115,7 @@ def test_pages_have_no_boxes_and_chunks_are_slices_of_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("html", "lines"),
     [
+        ("<p>Form 10&#8209;K</p>", ["Form 10-K"]),
         ("<p>a&nbsp;&amp; b&#146;s &mdash; c</p>", ["a & b’s — c"]),
         ("<p>a<script>var b = '<p>no</p>'</script><style>p {}</style> c</p>", ["a c"]),
         ('<p>a<span style="display: none">b</span><span style="DISPLAY:NONE">b</span> c<i hidden>b</i></p>', ["a c"]),
@@ -147,6 +148,7 @@ def test_what_is_shown(html: str, lines: list[str]) -> None:
         ),
         ("<tr><td>$</td><td>text</td></tr>", ["$ text"]),
         ("<tr><td>A</td><td><table><tr><td>B</td><td>1</td></tr></table>C</td></tr>", ["A", "B 1", "C"]),
+        (f"<tr><td>A</td><td>5</td></tr><tr><td><p>{'b ' * 200}</p><p>C</p></td></tr>", ["A 5", "b " * 199 + "b", "C"]),
         ("stray<tr>text<td>A</td></tr>", ["stray", "text A"]),
     ],
 )
