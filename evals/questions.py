@@ -1,6 +1,7 @@
 """Questions with gold answers and the pages that hold the evidence, from a JSONL file or a BEIR folder."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ def stem(source: str) -> str:
     """`file:///filings/ACME_2023_10K.pdf`, a path or a bare name -> `ACME_2023_10K`."""
     path = unquote(urlsplit(source).path) if "://" in source else source
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return name[:-4] if name.lower().endswith(".pdf") else name
+    return re.sub(r"\.(?:pdf|x?html?|txt)$", "", name, flags=re.IGNORECASE)
 
 
 def load_questions(path: Path) -> list[Question]:

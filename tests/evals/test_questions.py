@@ -93,6 +93,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
         ("s3://bucket/2023/ACME_2023-03-10_8K.pdf?version=2", "ACME_2023-03-10_8K"),
         ("ACME_2023_10K", "ACME_2023_10K"),
         ("C:\\filings\\acme.v2.pdf", "acme.v2"),
+        ("https://host/a/ACME%202023.htm", "ACME 2023"),
+        ("0000320193-23-000106.txt", "0000320193-23-000106"),
+        ("acme.v2.HTML", "acme.v2"),
     ],
 )
 def test_stems(source: str, name: str) -> None:
