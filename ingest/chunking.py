@@ -16,12 +16,14 @@ from ingest.sections import Section, running_lines
 from ingest.tables import Table, tables
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "chunks.sextant")
-_VERSION = 1
+_VERSION = 2
 _WINDOW = 250
 """Word pieces that the embedding model reads of context and text together (256 with its own marks)."""
 _HEADER_TOKENS = 60
 _SMALL = 32
 """Tokens up to which a paragraph joins the table it introduces or explains."""
+_SLIGHT = 18
+"""Tokens up to which a heading or a section joins the section after it."""
 _PIECE = re.compile(r"[A-Za-z]{1,7}|\d{1,2}|[^\w\s]|[^\W\dA-Za-z_]{1,2}|_")
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\n))*")
 _TOTAL = re.compile(r"total|net (?:cash|income|earnings|loss|sales|revenue)|balance", re.I)
@@ -52,7 +54,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Cuts a document so that a chunk never crosses a page or a section.
+    """Cuts a document so that a chunk never crosses a page, nor a section that holds more than a line.
 
     `max_tokens` bounds a chunk's text as `count` counts it; the text is bounded further where its context is long, so
     that both fit an embedding window of 256 word pieces.
@@ -101,9 +103,9 @@ class Chunker:
                         start=first.start,
                         end=last.end,
                         text=page.text[first.start : last.end],
-                        context=layout.context(first),
+                        context=layout.context(first, last.section),
                         kind="table" if table else "text",
-                        section=sections[first.section].title if first.section >= 0 else None,
+                        section=sections[last.section].title if last.section >= 0 else None,
                         meta=meta,
                         columns=table.columns if table else (),
                         unit=table.unit if table else None,
@@ -148,8 +150,9 @@ class _PageLayout:
         if held:
             yield held
 
-    def context(self, first: _Unit) -> str:
-        lines = [_document_line(self.meta, self.sections[first.section].title if first.section >= 0 else None)]
+    def context(self, first: _Unit, section: int) -> str:
+        """Of a chunk that begins with this unit and is of this section."""
+        lines = [_document_line(self.meta, self.sections[section].title if section >= 0 else None)]
         if first.table >= 0:
             header = self._header(first.table) if first.row else self._inherited(first.table)
             lines += [header] if header else []
@@ -200,16 +203,28 @@ class _PageLayout:
         return ""
 
     def _limit(self, first: _Unit) -> int:
-        return max(min(self.max_tokens, _WINDOW - self.count(self.context(first))), self.max_tokens // 3)
+        return max(min(self.max_tokens, _WINDOW - self.count(self.context(first, first.section))), self.max_tokens // 3)
 
     def _must_break(self, held: Sequence[_Unit], unit: _Unit) -> bool:
-        if unit.section != held[-1].section:
+        if any(held[-1].end <= start < unit.start for start, _ in self.running):
+            return True
+        if unit.section != held[-1].section and not self._joins(held):
             return True
         if unit.table == held[-1].table:
             return False
         if unit.table >= 0 and held[0].table < 0:
             return _sum(held) > _SMALL
         return unit.table >= 0 or unit.tokens > _SMALL
+
+    def _joins(self, held: Sequence[_Unit]) -> bool:
+        """Whether what is held goes with the next section: a heading, or a section of a line ("Item 6. [Reserved]").
+
+        Alone it would be a chunk that says nothing and, for its context, comes up for every short question.
+        """
+        if _sum(held) > _SLIGHT:
+            return False
+        whole = any(cut <= held[0].start and not self.page.text[cut : held[0].start].strip() for cut in self.cuts)
+        return whole or all(unit.heading for unit in held)
 
     def _cuts(self) -> list[int]:
         """Offsets at which a section begins; one that begins inside a table's header begins with the table."""

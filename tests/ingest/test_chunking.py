@@ -124,6 +124,17 @@ def test_chunks_do_not_cross_sections() -> None:
     check(pages, chunks)
 
 
+def test_headings_and_sections_of_a_line_join_what_follows() -> None:
+    text = f"PART I\n\nItem 1. Business\n\n{SENTENCE}\n\nItem 6. [Reserved]\n\nItem 7. Discussion\n\n{SENTENCE}"
+    pages = [Page(1, text)]
+    chunks = cut(pages, sections(pages))
+    assert [(c.section, c.text.partition("\n")[0]) for c in chunks] == [
+        ("Item 1. Business", "PART I"),
+        ("Item 7. Discussion", "Item 6. [Reserved]"),
+    ]
+    check(pages, chunks)
+
+
 def test_a_section_goes_on_overleaf() -> None:
     pages = [Page(1, f"Item 1. Business\n\n{SENTENCE}"), Page(2, SENTENCE)]
     assert [c.section for c in cut(pages, sections(pages))] == ["Item 1. Business"] * 2
@@ -156,7 +167,7 @@ def test_ids_depend_on_document_chunker_and_position_alone() -> None:
     assert [c.id for c in first] == [c.id for c in again]
     assert not {c.id for c in first} & {c.id for c in other}
     assert all(uuid.UUID(c.id).version == 5 for c in first)
-    assert Chunker().name == "structure-1(max_tokens=180,count=estimate_tokens)"
+    assert Chunker().name == "structure-2(max_tokens=180,count=estimate_tokens)"
 
 
 def test_pages_without_text_have_no_chunks() -> None:
