@@ -146,8 +146,12 @@ def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list
     ]
 
 
-async def narrowed(question: Question, tools: Tools) -> Filter:
-    """The question's filter with the filings that its text names; what was read goes into the trace."""
+async def narrowed(question: Question, tools: Tools) -> tuple[Filter, str]:
+    """The question's filter with the filings that its text names, and the terms that are left to search them for.
+
+    Within a company's filings its name tells nothing, but stands in every chunk's context. What was read goes into the
+    trace.
+    """
     reading = read(question.text, await tools.catalogue())
     tools.note(
         "read",
@@ -160,6 +164,14 @@ async def narrowed(question: Question, tools: Tools) -> Filter:
         documents_total=len(reading.documents),
     )
     if not reading.documents:
-        return question.where
+        return question.where, question.text
     named = Condition("document_id", "$in", reading.documents)
-    return Filter((*question.where.conditions, named), question.where.access)
+    where = Filter((*question.where.conditions, named), question.where.access)
+    return where, without_names(question.text, reading.companies)
+
+
+def without_names(question: str, companies: Sequence[str]) -> str:
+    """The question less the words of these companies' names; whole where nothing else would be left."""
+    names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
+    kept = [word for word in _without_possessive(question).split() if not set(_WORD.findall(word.lower())) & names]
+    return " ".join(kept) if any(_WORD.search(word) for word in kept) else question

@@ -3,7 +3,7 @@
 import pytest
 
 from app.periods import named_periods
-from app.reading import read
+from app.reading import read, without_names
 from app.types import Document, DocumentMeta
 
 
@@ -83,3 +83,16 @@ def test_each_company_is_narrowed_for_itself() -> None:
 )
 def test_periods(question: str, periods: list[str]) -> None:
     assert [str(p) for p in named_periods(question)] == periods
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("What was Orrin & Vale's backlog?", "What was & backlog?"),
+        ("Orrin-made valves of ORRIN", "valves of"),
+        ("Orrin?", "Orrin?"),
+        ("What was Tessel's backlog?", "What was Tessel backlog?"),
+    ],
+)
+def test_terms_are_what_is_left_without_the_companies(question: str, rest: str) -> None:
+    assert without_names(question, ["Orrin & Vale, Inc."]) == rest

@@ -28,18 +28,18 @@ class Hybrid:
     ] = True
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
-        where = await narrowed(question, tools) if self.query_filters else question.where
-        legs = await self._legs(question, tools)
+        where, terms = await narrowed(question, tools) if self.query_filters else (question.where, question.text)
+        legs = await self._legs(question, terms, tools)
         fused = await self._fused(legs, where, tools)
         if not fused and where != question.where:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
-            fused = await self._fused(legs, question.where, tools)
+            fused = await self._fused(await self._legs(question, question.text, tools), question.where, tools)
         return await answer_from(question, fused[: question.k], tools)
 
-    async def _legs(self, question: Question, tools: Tools) -> list[Leg]:
+    async def _legs(self, question: Question, terms: str, tools: Tools) -> list[Leg]:
         pool = max(self.pool, question.k)
         [query] = await tools.embed_queries([question.text])
-        return [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", question.text), pool)]
+        return [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
 
     async def _fused(self, legs: list[Leg], where: Filter, tools: Tools) -> list[Hit]:
         dense, bm25 = await tools.search(legs, where)
