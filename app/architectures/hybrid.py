@@ -27,21 +27,29 @@ class Hybrid:
         bool, Field(description="Search only the filings that the question names by company, form and period.")
     ] = True
 
+    rerank: Annotated[
+        int, Field(ge=0, le=200, description="Best candidates that the cross-encoder ranks as a further leg; 0 is off.")
+    ] = 0
+
     async def answer(self, question: Question, tools: Tools) -> Answer:
         where, terms = await narrowed(question, tools) if self.query_filters else (question.where, question.text)
-        legs = await self._legs(question, terms, tools)
-        fused = await self._fused(legs, where, tools)
+        fused = await self._fused(question, terms, where, tools)
         if not fused and where != question.where:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
-            fused = await self._fused(await self._legs(question, question.text, tools), question.where, tools)
+            fused = await self._fused(question, question.text, question.where, tools)
         return await answer_from(question, fused[: question.k], tools)
 
-    async def _legs(self, question: Question, terms: str, tools: Tools) -> list[Leg]:
+    async def _fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
         pool = max(self.pool, question.k)
         [query] = await tools.embed_queries([question.text])
-        return [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
-
-    async def _fused(self, legs: list[Leg], where: Filter, tools: Tools) -> list[Hit]:
+        legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
         dense, bm25 = await tools.search(legs, where)
+        ranked = {"dense": dense.hits, "bm25": bm25.hits}
         weights = {"dense": self.dense_weight, "bm25": self.bm25_weight}
-        return rrf({"dense": dense.hits, "bm25": bm25.hits}, c=self.c, weights=weights)
+        fused = rrf(ranked, c=self.c, weights=weights)
+        if not (self.rerank and fused):
+            return fused
+        best = fused[: self.rerank]
+        scored = sorted(zip(await tools.rerank(question.text, best), best, strict=True), key=lambda pair: -pair[0])
+        graded = tuple(Hit(hit.chunk, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
+        return rrf({**ranked, "rerank": graded}, c=self.c, weights=weights)

@@ -1,8 +1,11 @@
 """Hybrid: two legs, one round trip, one fused ranking."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from app.architectures.hybrid import Hybrid
+from app.errors import Unavailable
 from app.tools import Tools
 from app.types import Condition, Filter, Question
 from tests.conftest import MakePorts
@@ -71,3 +74,31 @@ async def test_where_the_company_named_has_nothing_the_filter_given_stands(make_
     answer = await Hybrid().answer(Question("Globex's debt", where=where), tools)
     assert {hit.chunk.document_id for hit in answer.passages} == {"acme-2023"}
     assert "relaxed" in [step.name for step in tools.trace]
+
+
+class LastFirst:
+    """Prefers what the fusion put last."""
+
+    name = "last-first"
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        return [float(n) for n in range(len(passages))]
+
+
+async def test_a_cross_encoder_is_a_further_leg_over_the_best() -> None:
+    tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator(), reranker=LastFirst()))
+    answer = await Hybrid(c=0, rerank=2).answer(Question("bb"), tools)
+    # Fused: "bb q" 1/1 + 1/1, "ab" 1/2, "aa zz" 1/3; re-ranked: "ab" first, "bb q" second.
+    assert [(hit.chunk.text, hit.score) for hit in answer.passages] == [
+        ("bb q", 2.5),
+        ("ab", 1.5),
+        ("aa zz", pytest.approx(1 / 3)),
+    ]
+    assert answer.passages[1].legs["rerank"].rank == 1
+    assert tools.cost.ops_by_kind["rerank"] == 2
+
+
+async def test_reranking_without_a_cross_encoder_says_which_setting() -> None:
+    tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator()))
+    with pytest.raises(Unavailable, match="RERANKER_MODEL"):
+        await Hybrid(rerank=5).answer(Question("bb"), tools)

@@ -13,6 +13,7 @@ from app.errors import GeneratorUnavailable, IndexMismatch, StoreLocked, StoreUn
 from app.opening import open_ports
 from app.quotes import numbers
 from app.settings import Settings
+from tests.adapters.tiny_models import write_tiny_models
 from tests.conftest import started
 
 pytest.importorskip("reportlab", reason="the specimen filings are written with reportlab")
@@ -101,6 +102,19 @@ async def test_other_models_than_the_index_was_built_with_are_refused(data: Path
                 pass
     finally:
         stamp.write_text(before)
+
+
+async def test_a_cross_encoder_from_a_folder_reranks(data: Path, tmp_path: Path) -> None:
+    _, reranker = write_tiny_models(tmp_path)
+    async with (
+        open_ports(Settings(data_dir=data, reranker_model=str(reranker))) as ports,
+        started(ports) as app,
+        AsyncClient(transport=ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
+        body = {"question": "What does Pellworth say about risks?", "options": {"rerank": 5}}
+        reply = (await http.post("/query/hybrid", json=body)).json()
+    assert reply["cost"]["ops_by_kind"]["rerank"] == 5
+    assert sum("rerank" in passage["legs"] for passage in reply["passages"]) == 5
 
 
 async def test_a_missing_index_or_endpoint_says_what_to_do(tmp_path: Path) -> None:
