@@ -111,7 +111,7 @@ def replies_table(question: Reply, replies: dict[str, Reply]) -> Table:
     )
     table.add_column("arch", no_wrap=True)
     table.add_column("answer and citations", ratio=1)
-    for heading in ("ops", "LLM calls", "ms"):
+    for heading in ("ops", "calls", "ms"):
         table.add_column(heading, justify="right", no_wrap=True)
     for arch, reply in replies.items():
         cost = reply["cost"]
@@ -132,7 +132,7 @@ def summary_table(questions: Sequence[Reply], asked: Sequence[dict[str, Reply]])
     """Each architecture over all questions: outcomes, citations, and the two currencies, never added up."""
     title = Text("All questions; ms is their median", style="bold")
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", show_edge=False, pad_edge=False)
-    for heading in ("arch", "answered", "abstained", "failed", "right page", "verified", "ops", "LLM calls", "ms"):
+    for heading in ("arch", "answered", "abstained", "failed", "right", "verified", "ops", "calls", "ms"):
         table.add_column(heading, justify="left" if heading == "arch" else "right")
     for arch in asked[0]:
         replies = [each[arch] for each in asked]
@@ -198,9 +198,11 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
 
 
 _LEGEND = """\
-right page: cites a page that holds the evidence, or refuses where no filing has the answer. verified: the quote carries
-its sentence, numbers included, which does not mean that the sentence answers the question. ops: similarity evaluations.
-Without an LLM an answer only quotes: questions over several filings (bridge, comparison, global) are beyond it."""
+right: cites a page that holds the evidence, or refuses where no filing has the
+answer. verified: the quote carries its sentence, numbers included, which does
+not mean that the sentence answers the question. ops: similarity evaluations;
+calls: to an LLM. Without one an answer only quotes: questions over several
+filings (bridge, comparison, global) are beyond it."""
 
 
 def _absolute(source: str) -> str:
