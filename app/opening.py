@@ -68,14 +68,21 @@ async def open_embedder(settings: Settings) -> ModelEmbedder:
     )
 
 
-def open_generator(settings: Settings, embedder: ModelEmbedder) -> Generator:
+@asynccontextmanager
+async def open_generator(settings: Settings, embedder: ModelEmbedder) -> AsyncIterator[Generator]:
+    """The one that GENERATOR names. Raises GeneratorUnavailable."""
     if settings.generator == "openai":
         from app.adapters.openai_chat import OpenAIGenerator
 
-        return OpenAIGenerator.from_settings(settings)
+        chat = OpenAIGenerator.from_settings(settings)
+        try:
+            yield chat
+        finally:
+            await chat.aclose()
+        return
     from app.adapters.extractive import ExtractiveGenerator
 
-    return ExtractiveGenerator(embedder)
+    yield ExtractiveGenerator(embedder)
 
 
 async def open_reranker(settings: Settings) -> ModelReranker | None:
@@ -92,9 +99,11 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
     reranker: ModelReranker | None = None
     try:
         reranker = await open_reranker(settings)
-        generator = open_generator(settings, embedder)
         prices = Prices(settings.usd_per_million_input_tokens, settings.usd_per_million_output_tokens)
-        async with open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store:
+        async with (
+            open_generator(settings, embedder) as generator,
+            open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store,
+        ):
             await embedder.queries(["warm up"])
             yield Ports(store, embedder, {"bm25": Bm25Encoder()}, generator, reranker, prices)
     finally:

@@ -205,7 +205,8 @@ calls: to an LLM. Without one an answer only quotes: questions over several
 filings (bridge, comparison, global) are beyond it."""
 
 
-def _absolute(source: str) -> str:
+def absolute(source: str) -> str:
+    """The demo's steps run in a folder of their own, so that a relative path must be resolved here."""
     return source if "://" in source else os.path.abspath(os.path.expanduser(source))
 
 
@@ -226,7 +227,7 @@ def next_steps(folder: Path) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.demo", description=__doc__)
     parser.add_argument(
-        "filings", nargs="*", type=os.path.abspath, help="folders of PDFs to ingest beside the specimens"
+        "filings", nargs="*", type=absolute, help="folders, files or URLs to ingest beside the specimens"
     )
     arguments = parser.parse_args(argv)
     console = Console(highlight=False)

@@ -131,6 +131,14 @@ def test_right_is_the_evidence_page_or_a_refusal(kind: str, reply: dict[str, Any
     assert demo.as_expected({"class": kind, "evidence": [{"doc": "H_2024", "page": 7}]}, reply) is expected
 
 
+def test_urls_stay_and_paths_become_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert demo.absolute("https://host/10k.pdf") == "https://host/10k.pdf"
+    assert demo.absolute("filings") == str(tmp_path / "filings")
+    assert demo.absolute("~/filings") == "/home/someone/filings"
+
+
 def test_a_folder_that_is_not_there_stops_the_demo_at_once(tmp_path: Path) -> None:
     with pytest.raises(demo.DemoFailed, match="no such file"):
         demo.demonstrate([str(tmp_path / "nope")], tmp_path, Console(file=io.StringIO()))

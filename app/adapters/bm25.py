@@ -1,6 +1,7 @@
 """BM25 as sparse vectors: one tokenizer for documents and queries, saturation here, IDF in the engine."""
 
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -39,12 +40,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _POSSESSIVE = re.compile(r"['’]s\b")
-_STEM = Stemmer.Stemmer("english")
+_local = threading.local()
+"""A stemmer may not be shared between threads."""
 
 
 @lru_cache(maxsize=200_000)
 def _stem(word: str) -> str:
-    return str(_STEM.stemWord(word))
+    if not hasattr(_local, "stemmer"):
+        _local.stemmer = Stemmer.Stemmer("english")
+    return str(_local.stemmer.stemWord(word))
 
 
 def tokens(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The generator without a model: the best supported sentences and table rows of the passages, quoted as they stand."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,9 +22,21 @@ from app.statements import (
     tells_of,
     worded,
 )
-from app.types import Generation, Prompt
+from app.types import Generation, OpKind, Prompt
 
 Scores: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The lexically best statements, before the model has seen them; arrays of the shortlist's length."""
+
+    subject: Subject
+    pool: int
+    """Statements scored."""
+    short: list[Statement]
+    rough: Scores
+    covered: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,22 @@ class ExtractiveGenerator:
         yield generation
 
     async def generate(self, prompt: Prompt) -> Generation:
+        draft = await asyncio.to_thread(self._draft, prompt)
+        if isinstance(draft, Generation):
+            return draft
+        [query] = await self.embedder.queries([prompt.question])
+        cosine = await self.embedder.passages([_described(s) for s in draft.short]) @ query
+        scores, evidence = draft.rough + cosine, draft.covered + cosine
+        ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
+        spent: dict[OpKind, int] = {"sparse": draft.pool, "dense": len(draft.short)}
+        chosen = self._chosen(ranked, draft.subject)
+        if not chosen:
+            return Generation("", ops=spent, abstained="not_supported")
+        lines = (worded(s, columns_of(s, prompt.question, draft.subject.periods)) for s in chosen)
+        return Generation("\n".join(lines), ops=spent)
+
+    def _draft(self, prompt: Prompt) -> _Draft | Generation:
+        """What can be told without the model; over many passages it takes long, so it is not for the loop."""
         subject = subject_of(prompt.question, prompt.passages)
         if subject.unknown:
             return Generation("", abstained="off_corpus")
@@ -79,28 +108,12 @@ class ExtractiveGenerator:
         pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
         if not pool or not subject.weights:
             return Generation("", abstained="not_supported")
-        ranked = await self._ranked(prompt.question, subject, pool)
-        spent = {"sparse": len(pool), "dense": min(len(pool), self.shortlist)}
-        chosen = self._chosen(ranked, subject)
-        if not chosen:
-            return Generation("", ops=spent, abstained="not_supported")  # type: ignore[arg-type]
-        lines = (worded(s, columns_of(s, prompt.question, subject.periods)) for s in chosen)
-        return Generation("\n".join(lines), ops=spent)  # type: ignore[arg-type]
-
-    async def _ranked(
-        self, question: str, subject: Subject, pool: Sequence[Statement]
-    ) -> list[tuple[Statement, float, float]]:
-        """Statements of the shortlist with score and evidence (coverage and cosine), best first."""
         covered, focus = np.array([match(subject, s) for s in pool]).T
         rough = _lexical(subject, pool) + covered + self.focus * focus
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
-        rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
+        rough += self.period * np.array([bool(columns_of(s, prompt.question, subject.periods)) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
-        [query] = await self.embedder.queries([question])
-        cosine = await self.embedder.passages([_described(pool[i]) for i in best]) @ query
-        scores = rough[best] + cosine
-        order = np.argsort(-scores, kind="stable")
-        return [(pool[best[i]], float(scores[i]), float(covered[best[i]] + cosine[i])) for i in order]
+        return _Draft(subject, len(pool), [pool[i] for i in best], rough[best], covered[best])
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
         """The best and those near it that say something else; of several companies named, the best of each."""

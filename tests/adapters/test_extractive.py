@@ -1,5 +1,6 @@
 """The generator that only quotes: what it picks, when it refuses, what it costs."""
 
+import asyncio
 import re
 
 import pytest
@@ -96,3 +97,20 @@ async def test_any_text_gives_an_answer_of_its_own_words_or_a_refusal(texts: lis
     markers = {int(n) for n in re.findall(r"\[(\d+)\]", generation.text)}
     assert markers <= set(range(1, len(texts) + 1))
     assert (generation.text == "") == (generation.abstained is not None)
+
+
+async def test_scoring_many_passages_leaves_the_event_loop_free() -> None:
+    long = "".join(f"Net sales of unit {n} rose to {n} million because prices of part {n} rose. " for n in range(60))
+    passages = tuple(hit(f"{long} {rank}", rank) for rank in range(1, 41))
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.001)
+            beats += 1
+
+    beating = asyncio.create_task(beat())
+    await ask("What were net sales of unit 7?", passages)
+    beating.cancel()
+    assert beats > 5
