@@ -4,7 +4,8 @@ SextantError                 500  internal
 ├─ InvalidRequest            400  bad_request
 │  ├─ InvalidInput           422  invalid_input         a body or parameter of the wrong shape
 │  ├─ InvalidFilter          422  invalid_filter
-│  └─ InvalidOptions         422  invalid_options
+│  ├─ InvalidOptions         422  invalid_options
+│  └─ InvalidQuery           422  invalid_query         SQL that cannot or may not be run
 ├─ Unauthorized              401  unauthorized
 ├─ Forbidden                 403  forbidden
 ├─ NotFound                  404  not_found
@@ -60,6 +61,12 @@ class InvalidOptions(InvalidRequest):
     status = 422
     error_code = "invalid_options"
     title = "Invalid options"
+
+
+class InvalidQuery(InvalidRequest):
+    status = 422
+    error_code = "invalid_query"
+    title = "Invalid query"
 
 
 class Unauthorized(SextantError):

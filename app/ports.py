@@ -1,6 +1,6 @@
 """What the architectures and the ingestion need from the outside world."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from app.types import (
@@ -8,6 +8,7 @@ from app.types import (
     Chunk,
     ChunkVectors,
     Document,
+    Figure,
     Filter,
     FloatArray,
     Generation,
@@ -16,6 +17,7 @@ from app.types import (
     LegResult,
     Page,
     Prompt,
+    Rows,
     SparseVector,
 )
 
@@ -53,6 +55,26 @@ class WritableStore(Store, Protocol):
 
     async def chunk_ids(self, document_id: str) -> list[str]:
         """Ids of a document's chunks, for verification."""
+
+
+class Figures(Protocol):
+    """The numbers of every filing, as a table to query."""
+
+    async def query(self, sql: str, access: Access, *, limit: int = 100, timeout_s: float = 2.0) -> Rows:
+        """One SELECT over the view `figures`, which holds what the caller may see. Raises InvalidQuery, Timeout."""
+
+
+class WritableFigures(Figures, Protocol):
+    """The same table, written. Each call is durable when it returns and may be repeated without effect."""
+
+    async def put(self, document: Document, figures: Sequence[Figure]) -> None:
+        """Replaces all that the document had."""
+
+    async def delete(self, document_id: str) -> int:
+        """Returns how many were removed."""
+
+    async def counts(self) -> Mapping[str, int]:
+        """Figures by document id, for verification."""
 
 
 class Embedder(Protocol):

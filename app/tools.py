@@ -11,7 +11,7 @@ from typing import Any
 
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
-from app.ports import Embedder, Generator, Reranker, SparseEncoder, Store
+from app.ports import Embedder, Figures, Generator, Reranker, SparseEncoder, Store
 from app.types import (
     Access,
     Cost,
@@ -28,6 +28,7 @@ from app.types import (
     OpsSource,
     Page,
     Prompt,
+    Rows,
     SparseVector,
     Stage,
     TraceStep,
@@ -55,6 +56,7 @@ class Ports:
     generator: Generator
     reranker: Reranker | None = None
     prices: Prices = Prices()
+    figures: Figures | None = None
     catalogue: Catalogue = field(init=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +160,15 @@ class Tools:
     async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:
         async with self._step("pages", pages=len(keys)):
             return await self.ports.store.pages(keys, self.access)
+
+    async def sql(self, statement: str, *, limit: int = 100) -> Rows:
+        """One SELECT over the figures that the caller may see. Raises InvalidQuery, Unavailable, Timeout."""
+        if self.ports.figures is None:
+            raise Unavailable("this index keeps no figures; ingest again to have them")
+        async with self._step("sql", statement=statement) as step:
+            rows = await self.ports.figures.query(statement, self.access, limit=limit)
+            step.detail["rows"] = len(rows.rows)
+            return rows
 
     async def generate(self, prompt: Prompt) -> Generation:
         """One call to the generator, counted before it is made. Raises LimitExceeded, GeneratorUnavailable."""

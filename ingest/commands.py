@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -21,7 +22,7 @@ from app.settings import Settings, read_settings
 from app.types import Document, FloatArray
 from ingest.chunking import Chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
-from ingest.indexing import Index
+from ingest.indexing import Index, Removed
 from ingest.pipeline import Batch, Options
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
 from ingest.sources import Source, find_sources
@@ -177,8 +178,7 @@ async def _delete(options: argparse.Namespace, settings: Settings, open_index: O
         unknown = [each for each in wanted if each not in documents]
         for each in wanted:
             if each in documents:
-                chunks, pages = await index.store.delete_document(each)
-                _deleted(options.json, each, chunks, pages)
+                _deleted(options.json, each, await index.remove(each))
     for each in unknown:
         report.error(f"no document {each!r} in {place(settings)}; `list` shows what there is")
     if options.source and not found:
@@ -186,13 +186,13 @@ async def _delete(options: argparse.Namespace, settings: Settings, open_index: O
     return SOME_FAILED if unknown or (options.source and not found) else OK
 
 
-def _deleted(as_json: bool, document_id: str, chunks: int, pages: int) -> None:
+def _deleted(as_json: bool, document_id: str, removed: Removed) -> None:
+    counts = asdict(removed)
     if as_json:
-        write_json("deleted", {"document_id": document_id, "chunks": chunks, "pages": pages})
+        write_json("deleted", {"document_id": document_id, **counts})
     else:
-        Console(highlight=False, soft_wrap=True).print(
-            Text(f"deleted {document_id}: {chunks} chunks, {pages} pages and its record")
-        )
+        listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+        Console(highlight=False, soft_wrap=True).print(Text(f"deleted {document_id}: {listed} and its record"))
 
 
 async def _verify(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from app.ports import Embedder, SparseEncoder, WritableStore
+from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
 from app.types import Chunk, ChunkVectors, Document, LegName, SparseVector
 from ingest.parsing import Parsed
 from ingest.sources import Source
@@ -71,6 +71,22 @@ class Index:
     store: WritableStore
     embedder: Embedder
     sparse: Mapping[LegName, SparseEncoder]
+    figures: WritableFigures | None = None
+
+    async def remove(self, document_id: str) -> "Removed":
+        """Everything that came from a document; its record goes last, so that a killed removal can be repeated."""
+        figures = await self.figures.delete(document_id) if self.figures else 0
+        chunks, pages = await self.store.delete_document(document_id)
+        return Removed(chunks, pages, figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """How much a removal removed."""
+
+    chunks: int
+    pages: int
+    figures: int
 
 
 class Indexer:
@@ -85,6 +101,7 @@ class Indexer:
         finished: Callable[[Filing, Document], Awaitable[None]],
     ) -> None:
         self._store = index.store
+        self._figures = index.figures
         self._embedder = index.embedder
         self._sparse = index.sparse
         self._tally = tally
@@ -107,6 +124,8 @@ class Indexer:
                 await self._store.put_document(document)
                 for pages in filing.parsed.pages():
                     await self._store.put_pages(document, pages)
+                if self._figures:
+                    await self._figures.put(document, filing.parsed.figures())
             for chunks in filing.parsed.chunks():
                 for chunk in chunks:
                     await pieces.put((filing, chunk))

@@ -6,19 +6,16 @@ import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from app.errors import DocumentError
-from app.types import Chunk, Document, DocumentMeta, Page
+from app.types import Chunk, Document, DocumentMeta, Figure, Page
 from ingest.chunking import Chunker
 from ingest.metadata import read_metadata
 from ingest.reading import read_filing
 from ingest.sections import sections
 from ingest.sources import hash_file
-
-T = TypeVar("T")
 
 _PAGES_PER_BATCH = 32
 _CHUNKS_PER_BATCH = 64
@@ -44,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed filing: its record, and its pages and chunks on disk, so that a long queue costs no memory."""
+    """A parsed filing: its record, and all else on disk, so that a long queue costs no memory."""
 
     document: Document
     file: Path
@@ -53,19 +50,24 @@ class Parsed:
 
     def pages(self) -> Iterator[list[Page]]:
         """In order, some at a time."""
-        return islice(self._batches(), -(-self.document.pages // _PAGES_PER_BATCH))
+        return self._batches("pages")
 
     def chunks(self) -> Iterator[list[Chunk]]:
         """In order, some at a time."""
-        return islice(self._batches(), -(-self.document.pages // _PAGES_PER_BATCH), None)
+        return self._batches("chunks")
 
-    def _batches(self) -> Iterator[list[Any]]:
+    def figures(self) -> list[Figure]:
+        return [figure for batch in self._batches("figures") for figure in batch]
+
+    def _batches(self, kind: str) -> Iterator[list[Any]]:
         with self.file.open("rb") as file:
             while True:
                 try:
-                    yield pickle.load(file)
+                    found, batch = pickle.load(file)
                 except EOFError:
                     return
+                if found == kind:
+                    yield batch
 
     def discard(self) -> None:
         self.file.unlink(missing_ok=True)
@@ -92,12 +94,13 @@ def parse(job: Job) -> Parsed:
     )
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
-        for batch in (*_batched(text.pages, _PAGES_PER_BATCH), *_batched(chunks, _CHUNKS_PER_BATCH)):
-            pickle.dump(batch, spool, pickle.HIGHEST_PROTOCOL)
+        for kind, items, size in (("pages", text.pages, _PAGES_PER_BATCH), ("chunks", chunks, _CHUNKS_PER_BATCH)):
+            for batch in _batched(items, size):
+                pickle.dump((kind, batch), spool, pickle.HIGHEST_PROTOCOL)
     return Parsed(document, file, time.perf_counter() - began)
 
 
-def _batched(items: Sequence[T], size: int) -> Iterator[list[T]]:
+def _batched(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
     return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 

@@ -226,7 +226,7 @@ class Batch:
 
     async def _delete(self, document: Document) -> None:
         if self._index:
-            await self._index.store.delete_document(document.id)
+            await self._index.remove(document.id)
         self._registry.remove(document.id)
 
 
