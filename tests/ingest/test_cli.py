@@ -193,7 +193,7 @@ def test_list_and_delete(place: Path, memory: Memory, capsys: pytest.CaptureFixt
     assert re.search(rf"^ ?{a} +a +1 +{listed[0]['chunks']} +default +file://{place}/a.pdf", out, re.MULTILINE)
     assert "4 documents" in out
     assert run(["delete", b, "--json"], memory) == OK
-    assert lines(capsys) == [{"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1}]
+    assert lines(capsys) == [{"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1, "figures": 0}]
     assert run(["delete", "--source", "a.pdf"], memory) == OK
     assert f"deleted {a}: " in capsys.readouterr().out
     assert run(["delete", b], memory) == SOME_FAILED
