@@ -32,14 +32,19 @@ class Hybrid:
     ] = 0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
+        return await answer_from(question, await self.retrieve(question, tools), tools)
+
+    async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
+        """The k best passages."""
         where, terms = await narrowed(question, tools) if self.query_filters else (question.where, question.text)
-        fused = await self._fused(question, terms, where, tools)
+        fused = await self.fused(question, terms, where, tools)
         if not fused and where != question.where:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
-            fused = await self._fused(question, question.text, question.where, tools)
-        return await answer_from(question, fused[: question.k], tools)
+            fused = await self.fused(question, question.text, question.where, tools)
+        return fused[: question.k]
 
-    async def _fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
+    async def fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
+        """The whole pool, best first; `terms` are what BM25 searches for."""
         pool = max(self.pool, question.k)
         [query] = await tools.embed_queries([question.text])
         legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
