@@ -1,25 +1,34 @@
 """What the architectures and the ingestion need from the outside world."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Literal, Protocol, TypeVar
 
 from app.types import (
     Access,
+    Box,
     Chunk,
     ChunkVectors,
     Document,
+    Entity,
     Figure,
     Filter,
     FloatArray,
     Generation,
     IndexStamp,
+    Job,
     Leg,
     LegResult,
     Page,
     Prompt,
+    Relation,
+    Removed,
     Rows,
     SparseVector,
 )
+
+R = TypeVar("R", Entity, Relation)
+RecordField = Literal["keys", "aliases", "chunks", "type", "predicate"]
+"""`keys`: the entity's, or a relation's subject and object; `chunks`: ids of those with a mention."""
 
 
 class Store(Protocol):
@@ -40,6 +49,15 @@ class Store(Protocol):
     async def count(self, where: Filter) -> int:
         """Chunks that match, exactly."""
 
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        """Those of these chunks that match, in the ids' order."""
+
+    async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
+        """The graph's entities or relations, in a stable order.
+
+        Each field of `matching` must hold one of its values. `where` is applied as far as it is about filings.
+        """
+
 
 class WritableStore(Store, Protocol):
     """The same collection, written. Each call is durable when it returns and may be repeated without effect."""
@@ -49,6 +67,12 @@ class WritableStore(Store, Protocol):
     async def put_pages(self, document: Document, pages: Sequence[Page]) -> None: ...
 
     async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None: ...
+
+    async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
+        """Replaces all that the graph had of the document."""
+
+    async def delete_records(self, document_id: str) -> int:
+        """Remove all that the graph has of the document. Returns how many records."""
 
     async def delete_document(self, document_id: str) -> tuple[int, int]:
         """Remove chunks, then pages, then the record. Returns (chunks, pages) removed."""
@@ -75,6 +99,43 @@ class WritableFigures(Figures, Protocol):
 
     async def counts(self) -> Mapping[str, int]:
         """Figures by document id, for verification."""
+
+    async def of_document(self, document_id: str) -> list[Figure]:
+        """In the order they were put."""
+
+
+class Ingestion(Protocol):
+    """Takes files in and documents out while the service answers. All that is done is done for one caller."""
+
+    async def submit(
+        self, filename: str, content: AsyncIterator[bytes], access: Access, acl: tuple[str, ...] | None = None
+    ) -> Job:
+        """Keep the file and queue it. Raises InvalidInput, PayloadTooLarge, UnsupportedMedia, Busy, Unavailable."""
+
+    async def job(self, job_id: str, access: Access) -> Job | None:
+        """None where there is none, or not the caller's."""
+
+    async def jobs(self, access: Access) -> list[Job]:
+        """The caller's, latest first. Old finished ones are forgotten."""
+
+    async def delete(self, document_id: str, access: Access) -> Removed:
+        """Remove all that came from a document. Raises NotFound where there is none, or not the caller's."""
+
+    def queued(self) -> int:
+        """Jobs not yet finished, of every tenant."""
+
+    def follow(self, listener: Callable[[Job], None]) -> None:
+        """Called with every job that has finished, from now on; must not block."""
+
+
+class PageImages(Protocol):
+    """Pages of a document's original file as pictures."""
+
+    async def png(self, document: Document, number: int, boxes: Sequence[Box], dpi: int) -> bytes:
+        """Page `number` (first is 1) with the boxes marked.
+
+        Raises NotFound where there is no picture of it, Conflict where its file has changed since, DocumentError.
+        """
 
 
 class Embedder(Protocol):

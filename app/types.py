@@ -17,6 +17,9 @@ OpsSource = Literal["counted", "reported", "bound"]
 ChunkKind = Literal["text", "table", "figure"]
 AbstainReason = Literal["no_passages", "not_supported", "off_corpus", "limit"]
 LegName = Literal["dense", "bm25", "splade"]
+EntityType = Literal["company", "person", "place", "product", "segment", "theme", "concept"]
+JobState = Literal["queued", "parsing", "indexing", "done", "failed"]
+JobOutcome = Literal["created", "unchanged", "replaced"]
 Operator = Literal["$eq", "$ne", "$in", "$nin", "$gte", "$lte", "$gt", "$lt"]
 
 
@@ -121,6 +124,56 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """How much a document's removal removed."""
+
+    chunks: int
+    pages: int
+    figures: int
+    records: int = 0
+    """Of the graph: entities and relations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One uploaded file on its way into the index."""
+
+    id: str
+    filename: str
+    source: str
+    """`upload://<tenant>/<filename>`, percent-encoded; another file of that name replaces this one."""
+    tenant: str
+    groups: tuple[str, ...]
+    """Of the caller."""
+    acl: tuple[str, ...] | None
+    """Asked for; None keeps those of what is replaced."""
+    sha256: str
+    size: int
+    """Bytes."""
+    created_at: str
+    """ISO time, UTC."""
+    state: JobState = "queued"
+    attempts: int = 0
+    """Times it was begun; more than one where the service died or the store was down."""
+    pages: int = 0
+    """Parsed so far."""
+    chunks: int = 0
+    """Indexed so far."""
+    chunks_total: int = 0
+    """To index; 0 until it is parsed."""
+    outcome: JobOutcome | None = None
+    document_id: str | None = None
+    reason: str | None = None
+    """Of a failure: one of the reasons of DocumentError, forbidden or unavailable."""
+    detail: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+
+    def visible_to(self, access: "Access") -> bool:
+        return self.tenant == access.tenant and not set(self.acl or self.groups).isdisjoint(access.groups)
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One number of a filing, in a table's cell or an inline XBRL fact, and what it says."""
 
@@ -162,6 +215,57 @@ class Rows:
     rows: tuple[tuple[Any, ...], ...]
     truncated: bool = False
     """More rows matched than were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Where a filing speaks of something."""
+
+    chunk_id: str
+    page: int
+    """First is 1."""
+    start: int
+    end: int
+    """What is meant is the page's text[start:end]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One filing's mentions of one entity; the entity itself is the group of these records by key."""
+
+    document_id: str
+    key: str
+    """`company:0000012345` (CIK), `company:acme`, `person:acme/jane doe`, `theme:cybersecurity`, ..."""
+    type: EntityType
+    name: str
+    """As most often printed."""
+    aliases: tuple[str, ...]
+    """Normalised names under which a question finds it, the ticker among them."""
+    mentions: tuple[Mention, ...]
+    """In reading order; the first of them where there are very many."""
+    count: int
+    """Of all mentions."""
+    meta: DocumentMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One filing's statement that an entity stands in a relation to another."""
+
+    document_id: str
+    subject: str
+    """Entity key."""
+    predicate: str
+    """auditor, officer, subsidiary, customer, supplier, competitor, risk, ...: `object` is the `subject`'s auditor."""
+    object: str
+    """Entity key."""
+    subject_name: str
+    object_name: str
+    detail: str | None
+    """What else the text says of it: an officer's title, a customer's share, a risk factor's heading."""
+    mention: Mention
+    """The text that states it."""
+    meta: DocumentMeta
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeAlias
 
 from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
-from app.types import Chunk, ChunkVectors, Document, LegName, SparseVector
+from app.types import Chunk, ChunkVectors, Document, LegName, Removed, SparseVector
 from ingest.parsing import Parsed
 from ingest.sources import Source
 
@@ -25,6 +26,7 @@ class Tally:
 
     pages: int = 0
     """Parsed."""
+    chunks_parsed: int = 0
     chunks: int = 0
     """Written."""
     seconds: dict[str, float] = field(default_factory=lambda: {"parse": 0.0, "embed": 0.0, "write": 0.0})
@@ -72,21 +74,22 @@ class Index:
     embedder: Embedder
     sparse: Mapping[LegName, SparseEncoder]
     figures: WritableFigures | None = None
+    originals: Path | None = None
+    """Folder of the uploaded files that are kept for page images, by document id."""
 
-    async def remove(self, document_id: str) -> "Removed":
-        """Everything that came from a document; its record goes last, so that a killed removal can be repeated."""
-        figures = await self.figures.delete(document_id) if self.figures else 0
-        chunks, pages = await self.store.delete_document(document_id)
-        return Removed(chunks, pages, figures)
+    async def remove(self, document: Document) -> Removed:
+        """Everything that came from a document.
 
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """How much a removal removed."""
-
-    chunks: int
-    pages: int
-    figures: int
+        Its record says `ingesting` first and goes last: nobody is shown a document of which half is gone, and a killed
+        removal is one of the unfinished records that every batch removes.
+        """
+        await self.store.put_document(replace(document, state="ingesting", ingested_at=""))
+        figures = await self.figures.delete(document.id) if self.figures else 0
+        if self.originals:
+            (self.originals / document.id).unlink(missing_ok=True)
+        records = await self.store.delete_records(document.id)
+        chunks, pages = await self.store.delete_document(document.id)
+        return Removed(chunks, pages, figures, records)
 
 
 class Indexer:

@@ -4,17 +4,17 @@ import asyncio
 import math
 import operator
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from string import ascii_lowercase
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 
-from app.adapters import payload
+from app.adapters import graph_payload, payload
 from app.errors import InvalidFilter, SextantError
 from app.filters import FIELDS
-from app.ports import Generator, Reranker
+from app.ports import Generator, R, RecordField, Reranker
 from app.tools import Ports, Prices
 from app.types import (
     Access,
@@ -23,6 +23,7 @@ from app.types import (
     Condition,
     Document,
     DocumentMeta,
+    Entity,
     Filter,
     FloatArray,
     Generation,
@@ -34,6 +35,7 @@ from app.types import (
     LegResult,
     Page,
     Prompt,
+    Relation,
     SparseVector,
 )
 
@@ -52,6 +54,7 @@ class FakeStore:
         self._dates: dict[str, str] = {}
         self._pages: dict[tuple[str, int], tuple[Page, DocumentMeta]] = {}
         self._documents: dict[str, Document] = {}
+        self._records: dict[str, Entity | Relation] = {}
 
     async def stamp(self) -> IndexStamp:
         return self._stamp
@@ -124,6 +127,33 @@ class FakeStore:
     async def count(self, where: Filter) -> int:
         return len(self._passing(where))
 
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        passing = {chunk.id: chunk for chunk in self._passing(where)}
+        return [passing[each] for each in dict.fromkeys(ids) if each in passing]
+
+    async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
+        payload.rest_filter(where)
+        found = []
+        for _, record in sorted(self._records.items()):
+            held = graph_payload.record_payload(record)
+            passes = all(_holds(c, held.get(c.field)) for c in where.conditions if c.field in FILING_FIELDS)
+            matches = all(set(values) & set(_listed(held.get(name))) for name, values in matching.items())
+            if isinstance(record, kind) and _may_read(record.meta, where.access) and passes and matches:
+                found.append(record)
+        return found
+
+    async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
+        for record in records:
+            graph_payload.record_payload(record)
+        await self.delete_records(document_id)
+        self._records |= {graph_payload.point_id(record): record for record in records}
+
+    async def delete_records(self, document_id: str) -> int:
+        own = [key for key, record in self._records.items() if record.document_id == document_id]
+        for key in own:
+            del self._records[key]
+        return len(own)
+
     async def chunk_ids(self, document_id: str) -> list[str]:
         own = [chunk for chunk, _ in self._chunks.values() if chunk.document_id == document_id]
         return [chunk.id for chunk in sorted(own, key=lambda chunk: (chunk.ordinal, chunk.id))]
@@ -153,6 +183,13 @@ class FakeStore:
             del self._pages[key]
         self._documents.pop(document_id, None)
         return len(chunks), len(pages)
+
+
+FILING_FIELDS = frozenset({"document_id", "source", *(field.name for field in fields(DocumentMeta))})
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _weights(vectors: ChunkVectors, name: LegName) -> dict[int, float]:

@@ -73,17 +73,17 @@ def record_id(document_id: str) -> str:
 
 def chunk_payload(chunk: Chunk, stamp: IndexStamp) -> Payload:
     own = {name: getattr(chunk, name) for name in _CHUNK} | {"columns": list(chunk.columns) or None}
-    return _storable({**own, **_meta_payload(chunk.meta), "chunker": stamp.chunker, "embedder": stamp.embedder})
+    return storable({**own, **meta_payload(chunk.meta), "chunker": stamp.chunker, "embedder": stamp.embedder})
 
 
 def chunk_from(identifier: str, payload: Mapping[str, Any]) -> Chunk:
     own = {name: payload.get(name) for name in _CHUNK}
     columns = tuple(payload.get("columns") or ())
-    return Chunk(id=identifier, meta=_meta_from(payload), columns=columns, **own)  # type: ignore[arg-type]
+    return Chunk(id=identifier, meta=meta_from(payload), columns=columns, **own)  # type: ignore[arg-type]
 
 
 def page_payload(document: Document, page: Page) -> Payload:
-    return _storable(
+    return storable(
         {
             "document_id": document.id,
             "tenant": document.meta.tenant,
@@ -111,24 +111,24 @@ def page_from(payload: Mapping[str, Any]) -> Page:
 
 def document_payload(document: Document) -> Payload:
     own = {name: getattr(document, name) for name in _DOCUMENT}
-    return _storable({**own, **_meta_payload(document.meta), "empty_pages": list(document.empty_pages)})
+    return storable({**own, **meta_payload(document.meta), "empty_pages": list(document.empty_pages)})
 
 
 def document_from(payload: Mapping[str, Any]) -> Document:
     own = {name: payload[name] for name in _DOCUMENT}
-    return Document(meta=_meta_from(payload), empty_pages=tuple(payload["empty_pages"]), **own)
+    return Document(meta=meta_from(payload), empty_pages=tuple(payload["empty_pages"]), **own)
 
 
-def _meta_payload(meta: DocumentMeta) -> Payload:
+def meta_payload(meta: DocumentMeta) -> Payload:
     return {name: getattr(meta, name) for name in _META} | {"acl": list(meta.acl)}
 
 
-def _meta_from(payload: Mapping[str, Any]) -> DocumentMeta:
+def meta_from(payload: Mapping[str, Any]) -> DocumentMeta:
     known = {name: payload[name] for name in _META if name in payload}
     return DocumentMeta(**known | {"acl": tuple(payload["acl"])})
 
 
-def _storable(payload: Payload) -> Payload:
+def storable(payload: Payload) -> Payload:
     """The payload without its unknown fields. Raises ValueError where text cannot be encoded as UTF-8."""
     known = {name: value for name, value in payload.items() if value is not None}
     try:
@@ -224,6 +224,12 @@ def check_sparse(vector: SparseVector, where: str) -> None:
         raise ValueError(f"{where}: an index is outside 0 to 2^32-1")
     if not all(map(math.isfinite, values)):
         raise ValueError(f"{where}: a weight is not finite")
+
+
+def chunks_filter(ids: Iterable[str], where: Filter) -> Payload:
+    rest = rest_filter(where)
+    rest["must"].append({"has_id": list(ids)})
+    return rest
 
 
 def rest_filter(where: Filter) -> Payload:

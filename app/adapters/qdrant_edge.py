@@ -15,18 +15,22 @@ import qdrant_edge as edge
 from anyio import CapacityLimiter, to_thread
 from pydantic import TypeAdapter
 
+from app.adapters import graph_payload as gp
 from app.adapters import payload as pl
 from app.errors import SextantError, StoreLocked, StoreUnavailable
+from app.ports import R, RecordField
 from app.types import (
     Access,
     Chunk,
     ChunkVectors,
     Document,
+    Entity,
     Filter,
     IndexStamp,
     Leg,
     LegResult,
     Page,
+    Relation,
     SparseVector,
 )
 
@@ -40,6 +44,9 @@ _ALL = 2**31
 _STAMP = TypeAdapter(IndexStamp)
 _SHARDS = ("chunks", "pages", "documents")
 """In the order in which a new folder gets them."""
+_GRAPH = "graph"
+"""A shard that a folder of an older version lacks and gets empty."""
+_RECORDS_PER_WRITE = 256
 _CLAUSES = ("must", "should", "must_not")
 _EXACT = edge.SearchParams(exact=True)
 _INDEX_TYPES: Mapping[pl.IndexType, Any] = {
@@ -51,7 +58,7 @@ _INDEX_TYPES: Mapping[pl.IndexType, Any] = {
 
 
 class EdgeStore:
-    """A WritableStore over three shards in one folder: chunks, pages, documents.
+    """A WritableStore over four shards in one folder: chunks, pages, documents, the graph's records.
 
     Search is an exact scan, so a dense leg's ops are the chunks that pass its filter, counted; a sparse leg's are
     bounded by the same number. Where more chunks tie than were fetched, the scan is repeated and billed again. Every
@@ -162,6 +169,24 @@ class EdgeStore:
 
         return await self._run(read)
 
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        rest = pl.chunks_filter(ids, where)
+
+        def read() -> list[Chunk]:
+            found = {str(r.id): r.payload or {} for r in self._scroll("chunks", rest)}
+            return [pl.chunk_from(each, found[each]) for each in dict.fromkeys(ids) if each in found]
+
+        return await self._run(read) if ids else []
+
+    async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
+        rest = gp.records_filter(kind, where, matching)
+
+        def read() -> list[R]:
+            found = sorted(self._scroll(_GRAPH, rest), key=lambda record: str(record.id))
+            return [gp.record_from(kind, record.payload or {}) for record in found]
+
+        return await self._run(read) if all(matching.values()) else []
+
     async def put_document(self, document: Document) -> None:
         """Also dates the document's chunks: their `ingested_at` is the record's."""
         point = edge.Point(id=pl.record_id(document.id), vector={}, payload=pl.document_payload(document))
@@ -201,6 +226,27 @@ class EdgeStore:
             if sparse.indices:
                 named[name] = edge.SparseVector(list(sparse.indices), list(sparse.values))
         return edge.Point(id=uuid.UUID(chunk.id), vector=named, payload=pl.chunk_payload(chunk, self._stamp))
+
+    async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
+        def write() -> None:
+            points = [edge.Point(id=gp.point_id(r), vector={}, payload=gp.record_payload(r)) for r in records]
+            stale = self._record_ids(document_id) - {str(point.id) for point in points}
+            self._write(_GRAPH, edge.UpdateOperation.delete_points(sorted(stale)))
+            for start in range(0, len(points), _RECORDS_PER_WRITE):
+                self._write(_GRAPH, edge.UpdateOperation.upsert_points(points[start : start + _RECORDS_PER_WRITE]))
+
+        await self._run(write)
+
+    async def delete_records(self, document_id: str) -> int:
+        def delete() -> int:
+            ids = self._record_ids(document_id)
+            self._write(_GRAPH, edge.UpdateOperation.delete_points(sorted(ids)))
+            return len(ids)
+
+        return await self._run(delete)
+
+    def _record_ids(self, document_id: str) -> set[str]:
+        return {str(record.id) for record in self._scroll(_GRAPH, pl.match("document_id", document_id), False)}
 
     async def delete_document(self, document_id: str) -> tuple[int, int]:
         def delete() -> tuple[int, int]:
@@ -351,7 +397,7 @@ def _check_whole(directory: Path, create: bool) -> None:
 def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]]:
     """Configuration and payload indexes by shard.
 
-    Pages and documents are payload alone, but the engine wants a vector configured: a sparse one that no point has.
+    All but chunks are payload alone, but the engine wants a vector configured: a sparse one that no point has.
     """
     never_graph = edge.EdgeOptimizersConfig(indexing_threshold=0)
     chunks = edge.EdgeConfig(
@@ -364,7 +410,7 @@ def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, 
     )
     plain = edge.EdgeConfig(sparse_vectors={"none": edge.EdgeSparseVectorParams()}, optimizers=never_graph)
     designs = ((chunks, pl.CHUNK_INDEXES), (plain, pl.PAGE_INDEXES), (plain, pl.DOCUMENT_INDEXES))
-    return dict(zip(_SHARDS, designs, strict=True))
+    return {**dict(zip(_SHARDS, designs, strict=True)), _GRAPH: (plain, gp.RECORD_INDEXES)}
 
 
 def _open_shard(path: Path, design: tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]) -> edge.EdgeShard:

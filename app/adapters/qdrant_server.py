@@ -1,7 +1,7 @@
 """The vector store on a Qdrant server or cluster, which many processes may share.
 
-The collection's name is an alias of `<name>-v1` (likewise `<name>-pages` and `<name>-documents`), so that an index may
-be rebuilt beside the one in use and switched to in one call. The stamp is the chunk collection's metadata.
+The collection's name is an alias of `<name>-v1` (likewise `<name>-pages`, `-documents` and `-graph`), so that an index
+may be rebuilt beside the one in use and switched to in one call. The stamp is the chunk collection's metadata.
 """
 
 import asyncio
@@ -18,9 +18,24 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from app.adapters import graph_payload as gp
 from app.adapters import payload as pl
 from app.errors import Busy, IndexMismatch, StoreUnavailable, Timeout
-from app.types import Access, Chunk, ChunkVectors, Document, Filter, IndexStamp, Leg, LegResult, Page, SparseVector
+from app.ports import R, RecordField
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Document,
+    Entity,
+    Filter,
+    IndexStamp,
+    Leg,
+    LegResult,
+    Page,
+    Relation,
+    SparseVector,
+)
 
 _VERSION = "v1"
 _MAX_BATCH_BYTES = 8 * 2**20
@@ -34,11 +49,16 @@ _INDEX_TYPES: Mapping[pl.IndexType, Any] = {
     "integer": models.PayloadSchemaType.INTEGER,
     "datetime": models.PayloadSchemaType.DATETIME,
 }
-_INDEXES = {"": pl.CHUNK_INDEXES, "-pages": pl.PAGE_INDEXES, "-documents": pl.DOCUMENT_INDEXES}
+_INDEXES = {
+    "": pl.CHUNK_INDEXES,
+    "-pages": pl.PAGE_INDEXES,
+    "-documents": pl.DOCUMENT_INDEXES,
+    "-graph": gp.RECORD_INDEXES,
+}
 
 
 class ServerStore:
-    """A WritableStore over three collections of a server: chunks, pages, documents.
+    """A WritableStore over four collections of a server: chunks, pages, documents, the graph's records.
 
     Where the server reports hardware usage, a search of dense legs alone bills what it reports; otherwise, and for
     sparse legs always, ops are bounded by the number of chunks that pass the filter.
@@ -51,6 +71,7 @@ class ServerStore:
         self._chunks = stamp.collection
         self._pages = f"{stamp.collection}-pages"
         self._documents = f"{stamp.collection}-documents"
+        self._graph = f"{stamp.collection}-graph"
 
     @classmethod
     async def open(
@@ -79,7 +100,9 @@ class ServerStore:
                         raise StoreUnavailable(
                             f"no collection {stamp.collection!r} at {url}; ingest some filings first"
                         )
-                    await store._create(shards, replicas)
+                    await store._create(tuple(_INDEXES), shards, replicas)
+                elif create and not await client.collection_exists(store._graph):
+                    await store._create(("-graph",), shards, replicas)
             pl.check_stamp(await store.stamp(), stamp, f"{url}, collection {stamp.collection!r}")
         except BaseException:
             await client.close()
@@ -89,11 +112,11 @@ class ServerStore:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _create(self, shards: int, replicas: int) -> None:
+    async def _create(self, suffixes: Sequence[str], shards: int, replicas: int) -> None:
         """Collections, then indexes, then the aliases, whose presence says that all is complete."""
         base = f"{self._stamp.collection}-{_VERSION}"
         aliases: list[Any] = []
-        for suffix, indexes in _INDEXES.items():
+        for suffix in suffixes:
             name = base + suffix
             if not await self._client.collection_exists(name):
                 await self._client.create_collection(
@@ -104,7 +127,7 @@ class ServerStore:
                     write_consistency_factor=replicas // 2 + 1,
                     metadata=asdict(self._stamp),
                 )
-            for field, kind in indexes.items():
+            for field, kind in _INDEXES[suffix].items():
                 await self._client.create_payload_index(name, field, _INDEX_TYPES[kind], wait=True)
             alias = models.CreateAlias(collection_name=name, alias_name=self._stamp.collection + suffix)
             aliases.append(models.CreateAliasOperation(create_alias=alias))
@@ -205,6 +228,25 @@ class ServerStore:
         records = await self._scroll(self._chunks, pl.match("document_id", document_id), ["ordinal"])
         return [str(r.id) for r in sorted(records, key=lambda r: ((r.payload or {}).get("ordinal", -1), str(r.id)))]
 
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        found: dict[str, pl.Payload] = {}
+        for start in range(0, len(ids), _SCROLL):
+            rest = pl.chunks_filter(ids[start : start + _SCROLL], where)
+            found |= {str(r.id): r.payload or {} for r in await self._scroll(self._chunks, rest, True)}
+        return [pl.chunk_from(each, found[each]) for each in dict.fromkeys(ids) if each in found]
+
+    async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
+        rest = gp.records_filter(kind, where, matching)
+        if not all(matching.values()) or not await self._has_graph():
+            return []
+        found = sorted(await self._scroll(self._graph, rest, True), key=lambda record: str(record.id))
+        return [gp.record_from(kind, record.payload or {}) for record in found]
+
+    async def _has_graph(self) -> bool:
+        """A collection of an older version gets it from the next ingestion."""
+        with _server_errors(self._url):
+            return await self._client.collection_exists(self._graph)
+
     async def put_document(self, document: Document) -> None:
         """Also dates the document's chunks: their `ingested_at` is the record's."""
         point = models.PointStruct(id=pl.record_id(document.id), vector={}, payload=pl.document_payload(document))
@@ -238,6 +280,21 @@ class ServerStore:
         return models.PointStruct(
             id=str(uuid.UUID(chunk.id)), vector=named, payload=pl.chunk_payload(chunk, self._stamp)
         )
+
+    async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
+        points = [models.PointStruct(id=gp.point_id(r), vector={}, payload=gp.record_payload(r)) for r in records]
+        stale = await self._record_ids(document_id) - {str(point.id) for point in points}
+        await self._delete(self._graph, [*sorted(stale)])
+        await self._upsert(self._graph, points)
+
+    async def delete_records(self, document_id: str) -> int:
+        ids = await self._record_ids(document_id) if await self._has_graph() else set()
+        await self._delete(self._graph, [*sorted(ids)])
+        return len(ids)
+
+    async def _record_ids(self, document_id: str) -> set[str]:
+        records = await self._scroll(self._graph, pl.match("document_id", document_id), False)
+        return {str(record.id) for record in records}
 
     async def delete_document(self, document_id: str) -> tuple[int, int]:
         rest = pl.match("document_id", document_id)

@@ -13,11 +13,14 @@ from app.types import (
     ChunkVectors,
     Document,
     DocumentMeta,
+    Entity,
     Filter,
     FloatArray,
     IndexStamp,
     LegName,
+    Mention,
     Page,
+    Relation,
     SparseVector,
 )
 
@@ -61,6 +64,40 @@ def document(identifier: str = "acme-1", **changes: Any) -> Document:
 
 def page(number: int, text: str = "text") -> Page:
     return Page(number, text)
+
+
+def _mention(ordinal: int, document_id: str) -> Mention:
+    return Mention(chunk(ordinal, document_id).id, 1, 0, 4)
+
+
+def entity(
+    key: str,
+    document_id: str = "acme-1",
+    *,
+    chunks: tuple[int, ...] = (0,),
+    aliases: tuple[str, ...] = (),
+    **changes: Any,
+) -> Entity:
+    """An entity with one mention in each of the document's chunks of these ordinals."""
+    kind: Any = key.partition(":")[0]
+    mentions = tuple(_mention(ordinal, document_id) for ordinal in chunks)
+    meta = replace(META, **changes)
+    return Entity(document_id, key, kind, key.rpartition(":")[2], aliases, mentions, len(mentions), meta)
+
+
+def relation(
+    subject: str,
+    predicate: str,
+    object_: str,
+    document_id: str = "acme-1",
+    *,
+    chunk: int = 0,
+    detail: str | None = None,
+    **changes: Any,
+) -> Relation:
+    meta = replace(META, **changes)
+    where = _mention(chunk, document_id)
+    return Relation(document_id, subject, predicate, object_, subject, object_, detail, where, meta)
 
 
 def as_seen_by(tenant: str, *groups: str) -> Filter:

@@ -140,6 +140,7 @@ def test_a_half_made_index_is_completed(folder: Path) -> None:
     assert sorted(each.name for each in folder.iterdir()) == [
         "chunks",
         "documents",
+        "graph",
         "owner.lock",
         "pages",
         "stamp.json",

@@ -20,7 +20,19 @@ from app.adapters.qdrant_server import ServerStore
 from app.errors import InvalidFilter
 from app.filters import parse_filters
 from app.ports import WritableStore
-from app.types import Access, ChunkVectors, Condition, Filter, IndexStamp, Leg, Page, SparseVector, Word
+from app.types import (
+    Access,
+    ChunkVectors,
+    Condition,
+    Entity,
+    Filter,
+    IndexStamp,
+    Leg,
+    Page,
+    Relation,
+    SparseVector,
+    Word,
+)
 from tests.fakes import FakeStore
 from tests.integration.edge_rest import EdgeRest, serve
 from tests.integration.samples import (
@@ -31,7 +43,9 @@ from tests.integration.samples import (
     as_seen_by,
     chunk,
     document,
+    entity,
     page,
+    relation,
     sparse,
     unit,
     vectors,
@@ -74,7 +88,7 @@ async def on_server(stamp: IndexStamp) -> AsyncIterator[WritableStore]:
     yield server
     await server.close()
     client = AsyncQdrantClient(url=url, api_key=key, timeout=30)
-    for suffix in ("", "-pages", "-documents"):
+    for suffix in ("", "-pages", "-documents", "-graph"):
         await client.delete_collection(f"{name}-v1{suffix}")
     await client.close()
 
@@ -485,3 +499,76 @@ async def test_a_reader_takes_whatever_chunker_cut_the_chunks(tmp_path: Path) ->
         assert await server.stamp() == STAMP
         await server.close()
     rest.close()
+
+
+async def test_chunks_come_in_the_order_asked_for_and_only_those_that_pass(store: WritableStore) -> None:
+    kept = [chunk(0, page=1), chunk(1, page=2), chunk(2, page=3, tenant="t2")]
+    await store.put_chunks(kept, [vectors()] * 3)
+    ids = [kept[2].id, kept[1].id, kept[0].id, kept[1].id, chunk(9).id]
+    assert await store.chunks(ids, EVERYONE) == [kept[1], kept[0]]
+    assert await store.chunks(ids, Filter(parse_filters({"page": 1}))) == [kept[0]]
+    assert await store.chunks([], EVERYONE) == []
+
+
+async def test_records_come_back_whole_by_any_of_their_fields(store: WritableStore) -> None:
+    acme = entity("company:acme", chunks=(0, 1), aliases=("acme", "acm"), fiscal_year=2023)
+    jane = entity("person:acme/jane doe", chunks=(1,), aliases=("jane doe",))
+    officer = relation("person:acme/jane doe", "officer", "company:acme", chunk=1, detail="Chief Café Officer")
+    await store.put_records("acme-1", [acme, jane, officer])
+    assert await store.records(Entity, EVERYONE, {"keys": [acme.key]}) == [acme]
+    assert await store.records(Entity, EVERYONE, {"aliases": ["acm", "none"]}) == [acme]
+    assert await store.records(Entity, EVERYONE, {"type": ["person"]}) == [jane]
+    by_chunk = await store.records(Entity, EVERYONE, {"chunks": [chunk(1).id]})
+    assert sorted(each.key for each in by_chunk) == [acme.key, jane.key]
+    assert await store.records(Entity, EVERYONE, {"chunks": [chunk(1).id], "type": ["company"]}) == [acme]
+    for matching in ({"keys": [acme.key]}, {"keys": [jane.key]}, {"predicate": ["officer"]}, {}):
+        assert await store.records(Relation, EVERYONE, matching) == [officer]
+    assert await store.records(Entity, EVERYONE, {"keys": []}) == []
+
+
+async def test_conditions_on_filings_narrow_records_and_those_on_chunks_do_not(store: WritableStore) -> None:
+    old, new = entity("company:acme", fiscal_year=2022), entity("company:acme", "beta-2", fiscal_year=2023)
+    await store.put_records("acme-1", [old])
+    await store.put_records("beta-2", [new])
+    for raw, expected in (
+        ({"fiscal_year": 2023}, [new]),
+        ({"fiscal_year": {"$lt": 2023}}, [old]),
+        ({"document_id": {"$nin": ["acme-1"]}}, [new]),
+        ({"section": "Item 7", "page": 3, "fiscal_year": 2022}, [old]),
+    ):
+        assert await store.records(Entity, Filter(parse_filters(raw)), {}) == expected, raw
+    with pytest.raises(InvalidFilter, match="no"):
+        await store.records(Entity, Filter((Condition("no", "$eq", 1),)), {})
+
+
+async def test_records_are_replaced_and_removed_by_document(store: WritableStore) -> None:
+    await store.put_records("acme-1", [entity("company:acme"), entity("company:beta")])
+    await store.put_records("beta-2", [entity("company:beta", "beta-2")])
+    await store.put_records("acme-1", [entity("company:acme"), entity("company:gamma")])
+    held = await store.records(Entity, EVERYONE, {})
+    assert sorted((each.document_id, each.key) for each in held) == [
+        ("acme-1", "company:acme"),
+        ("acme-1", "company:gamma"),
+        ("beta-2", "company:beta"),
+    ]
+    assert await store.delete_records("acme-1") == 2
+    assert await store.delete_records("acme-1") == 0
+    assert [each.document_id for each in await store.records(Entity, EVERYONE, {})] == ["beta-2"]
+
+
+async def test_nobody_reads_records_or_chunks_that_are_not_theirs(store: WritableStore) -> None:
+    await store.put_records("a-1", [entity("company:acme", "a-1", tenant="t1", acl=("staff", "board"))])
+    await store.put_records("b-1", [entity("company:acme", "b-1", tenant="t1", acl=("board",))])
+    await store.put_records("c-1", [entity("company:acme", "c-1", tenant="t2", acl=("staff",))])
+    await store.put_chunks([chunk(0, "b-1", tenant="t1", acl=("board",))], [vectors()])
+    for (tenant, *groups), expected in {
+        ("t1", "staff"): ["a-1"],
+        ("t1", "board"): ["a-1", "b-1"],
+        ("t2", "staff", "board"): ["c-1"],
+        ("t1",): [],
+        ("default", "public"): [],
+    }.items():
+        where = as_seen_by(tenant, *groups)
+        held = await store.records(Entity, where, {"keys": ["company:acme"]})
+        assert sorted(each.document_id for each in held) == expected
+        assert len(await store.chunks([chunk(0, "b-1").id], where)) == ("b-1" in expected)
