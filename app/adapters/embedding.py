@@ -35,7 +35,7 @@ def load_embedder(model: str, threads: int = 0, precision: Precision = "auto") -
     try:
         if model.startswith(FLAG):
             return _load_flag(model)
-        return _load_sentence_transformer(model, _half(precision))
+        return _load_sentence_transformer(model, bfloat16(precision))
     except SextantError:
         raise
     except (OSError, ValueError, ImportError, RuntimeError) as error:
@@ -46,16 +46,19 @@ def load_embedder(model: str, threads: int = 0, precision: Precision = "auto") -
 
 
 def _location(model: str) -> str:
-    module = PACKAGED.get(model)
-    if module is None:
-        return model
-    spec = find_spec(module)
+    return packaged_folder(model) if model in PACKAGED else model
+
+
+def packaged_folder(model: str) -> str:
+    """Of a model of PACKAGED. Raises Unavailable."""
+    spec = find_spec(PACKAGED[model])
     if spec is None or spec.origin is None:
         raise Unavailable(f"package {model!r} is not installed; install the project's lock file")
     return str(Path(spec.origin).parent / "model")
 
 
-def _half(precision: Precision) -> bool:
+def bfloat16(precision: Precision) -> bool:
+    """Whether matrix products are to be made in it."""
     import torch
 
     supported: Callable[[], bool] = torch.cpu._is_avx512_bf16_supported

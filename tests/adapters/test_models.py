@@ -1,16 +1,19 @@
 """Real models: the packaged embedder, and FlagEmbedding's classes on tiny ones built on the spot."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.adapters.embedding import ModelEmbedder, load_embedder
-from app.adapters.reranking import load_reranker
+from app.adapters.embedding import ModelEmbedder, load_embedder, packaged_folder
+from app.adapters.reranking import BASE, BUNDLED, WORDS, load_reranker
 from app.errors import Unavailable
 from app.types import FloatArray
+from evals.packing import pack
 from tests.adapters.tiny_models import write_tiny_models
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("default")]
@@ -114,3 +117,45 @@ async def test_rerankers_score_each_pair_whatever_its_neighbours(tiny: tuple[Pat
 def test_an_unknown_reranker_says_what_the_setting_takes() -> None:
     with pytest.raises(Unavailable, match="RERANKER_MODEL takes"):
         load_reranker("/nowhere/model")
+
+
+GRADER = Path(str(files("app"))) / "models" / "grader"
+
+
+def write_whole(folder: Path) -> None:
+    """The bundled cross-encoder as sentence-transformers would save it, nothing left out."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(packaged_folder(BASE), folder, ignore=shutil.ignore_patterns("modules.json", "*sentence*", "1_*"))
+    words = load_file(folder / "model.safetensors")[WORDS.removeprefix("bert.")].half()
+    save_file(load_file(GRADER / "model.safetensors") | {WORDS: words}, folder / "model.safetensors")
+    shutil.copy(GRADER / "config.json", folder)
+
+
+async def test_the_bundled_cross_encoder_scores_as_the_whole_folder_does(tmp_path: Path) -> None:
+    write_whole(tmp_path / "whole")
+    question = "What were net sales in fiscal 2023?"
+    passages = [
+        "Net sales for fiscal 2023 were $46.3 billion, down 10.6%.",
+        "The board of directors has nine members.",
+        "Report of Independent Registered Public Accounting Firm. " * 60,
+    ]
+    bundled, whole = load_reranker(BUNDLED), load_reranker(str(tmp_path / "whole"))
+    scores = await bundled.score(question, passages)
+    assert scores == pytest.approx(await whole.score(question, passages), abs=0.15)
+    assert scores == pytest.approx([(await bundled.score(question, [p]))[0] for p in passages], abs=0.15)
+    assert scores[0] > max(scores[1:]) + 2
+
+
+def test_packing_leaves_out_the_base_and_refuses_other_words(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    write_whole(tmp_path / "whole")
+    pack(tmp_path / "whole", tmp_path / "packed")
+    packed, shipped = (load_file(folder / "model.safetensors") for folder in (tmp_path / "packed", GRADER))
+    assert packed.keys() == shipped.keys()
+    assert all(packed[name].equal(shipped[name]) for name in shipped)
+    weights = load_file(tmp_path / "whole" / "model.safetensors")
+    save_file(weights | {WORDS: weights[WORDS] + 1}, tmp_path / "whole" / "model.safetensors")
+    with pytest.raises(ValueError, match="freeze them"):
+        pack(tmp_path / "whole", tmp_path / "packed")
