@@ -14,9 +14,9 @@ from starlette.routing import Route
 from app.adapters import qdrant_server
 from app.adapters.qdrant_server import ServerStore
 from app.errors import Busy, IndexMismatch, SextantError, StoreUnavailable, Timeout
-from app.types import Leg
+from app.types import Entity, Leg
 from tests.integration.edge_rest import EdgeRest, serve
-from tests.integration.samples import EVERYONE, STAMP, X, Y, chunk, document, page, sparse, vectors
+from tests.integration.samples import EVERYONE, STAMP, X, Y, chunk, document, entity, page, sparse, vectors
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +40,7 @@ async def test_a_collection_is_an_alias_of_its_first_version(rest: EdgeRest, url
         "contract": "contract-v1",
         "contract-pages": "contract-v1-pages",
         "contract-documents": "contract-v1-documents",
+        "contract-graph": "contract-v1-graph",
     }
     made = rest.collections["contract-v1"].config
     assert (made["shard_number"], made["replication_factor"], made["write_consistency_factor"]) == (3, 2, 2)
@@ -54,6 +55,21 @@ async def test_opening_again_finds_what_was_put(url: str) -> None:
     assert await second.documents() == [document()]
     assert await second.stamp() == STAMP
     await second.close()
+
+
+async def test_a_collection_of_an_older_version_has_no_graph_until_something_is_ingested(
+    rest: EdgeRest, url: str
+) -> None:
+    await (await ServerStore.open(url, None, 10, STAMP)).close()
+    del rest.aliases["contract-graph"]
+    older = await ServerStore.open(url, None, 10, STAMP, create=False)
+    assert await older.records(Entity, EVERYONE, {}) == []
+    assert await older.delete_records("acme-1") == 0
+    await older.close()
+    newer = await ServerStore.open(url, None, 10, STAMP)
+    await newer.put_records("acme-1", [entity("company:acme")])
+    assert await newer.records(Entity, EVERYONE, {}) == [entity("company:acme")]
+    await newer.close()
 
 
 async def test_a_creation_cut_short_is_completed(rest: EdgeRest, url: str) -> None:

