@@ -59,7 +59,11 @@ class Settings(BaseSettings):
     embedding_cache: Path | None = None
     reranker_model: str = "sextant-grader"
     model_threads: int = Field(default=0, ge=0)
-    generator: Literal["extractive", "openai"] = "extractive"
+    generator: Literal["extractive", "local", "openai"] = "extractive"
+    passage_tokens: int | None = Field(default=None, ge=64)
+    local_model: Path | None = None
+    models_dir: Path = Path("~/.cache/sextant/models")
+    local_timeout_s: float = Field(default=180.0, gt=0, le=_DAY_S)
     openai_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
     openai_api_key: SecretStr | None = None
     openai_model: str | None = None
