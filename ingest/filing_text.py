@@ -42,6 +42,28 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A number that inline XBRL marks, where it is shown."""
+
+    concept: str
+    """us-gaap:Revenues"""
+    page: int
+    """First is 1."""
+    start: int
+    end: int
+    """Slice of the page's text: digits, without sign and currency."""
+    scale: int
+    """Power of ten; 0 for percent, whose number is the one shown."""
+    negative: bool
+    """The concept's sign, which need not be the printed one."""
+    unit: str | None
+    period_end: str | None
+    period_months: int | None
+    """0 is an instant."""
+    dimensions: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class FilingText:
     """What a file says."""
 
@@ -55,3 +77,5 @@ class FilingText:
     declared: Declared = Declared()
     tables: tuple[tuple[Table, ...], ...] | None = None
     """Of each page, where the reader knows them; None where the places of the pages' words tell them."""
+    facts: tuple[Fact, ...] = ()
+    """Of inline XBRL, in reading order."""

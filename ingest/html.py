@@ -13,6 +13,7 @@ from ingest.encoding import decoded
 from ingest.filing_text import FilingText, OutlineEntry
 from ingest.grid import MARK, Block, Pages
 from ingest.html_tables import BREAK, PARAGRAPH, Rows
+from ingest.xbrl import FactReader
 
 _FEED = 1 << 16
 _NESTED = 8
@@ -77,6 +78,7 @@ def read_html(path: Path, *, max_pages: int = 2000) -> FilingText:
         info={"Title": reader.title} if reader.title else {},
         declared=from_cover_facts(reader.facts),
         tables=tuple(pages.tables),
+        facts=reader.figures.facts(pages.pages),
     )
 
 
@@ -97,6 +99,7 @@ class HtmlReader:
     def __init__(self, pages: Pages) -> None:
         self.facts: dict[str, str] = {}
         """The iXBRL cover facts (dei), by name; the first of each."""
+        self.figures = FactReader()
         self.title = ""
         self._pages = pages
         self._ends: list[tuple[Callable[[], None], ...]] = []
@@ -106,6 +109,8 @@ class HtmlReader:
         self._cells: list[tuple[int, int] | None] = []
         """Of each open table: column and row span of its open cell."""
         self._hidden = self._preformatted = self._symbols = 0
+        self._shown = 0
+        """Characters given so far that are not blank."""
         self._captured: list[list[str]] = []
         self._raised: list[int] = []
         self._links: list[tuple[str, str]] = []
@@ -151,6 +156,8 @@ class HtmlReader:
             ends.append(self._capture(self._set_title))
         elif tag.startswith("ix:non") and attributes.get("name", "").startswith("dei:"):
             ends.append(self._capture(self._fact(attributes)))
+        elif ":" in tag and (use := self.figures.start(tag, attributes, self._shown, hidden=self._hidden > 0)):
+            ends.append(self._capture(use))
         self._ends.append(tuple(ends))
 
     def data(self, text: str) -> None:
@@ -158,6 +165,7 @@ class HtmlReader:
             captured.append(text)
         if self._hidden:
             return
+        self._shown += len("".join(text.translate(_CLEANED).split()))
         if self._tables and self._cells[-1] is None:
             if text.isspace():
                 return

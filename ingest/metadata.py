@@ -13,9 +13,9 @@ from ingest.filing_text import Declared
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DATE = (
-    rf"(?:(?:{_MONTH})\.?\s+\d{{1,2}}\s*,?\s+(?:19|20)\d\d|\d{{1,2}}\s+(?:{_MONTH})\s+(?:19|20)\d\d"
+MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+DATE = (
+    rf"(?:(?:{MONTH})\.?\s+\d{{1,2}}\s*,?\s+(?:19|20)\d\d|\d{{1,2}}\s+(?:{MONTH})\s+(?:19|20)\d\d"
     r"|(?:19|20)\d\d-\d\d-\d\d|\d\d?/\d\d?/(?:19|20)\d\d)"
 )
 _FORM = re.compile(r"^\W*form\s*((?:10|8|20|40|6)\s?-?\s?[KQF])(?:T|405)?\s*(?:/A)?\W*$", re.I | re.M)
@@ -23,13 +23,13 @@ _FORM_MENTIONED = re.compile(r"(?<![A-Za-z0-9])(10-?[KQ]|8-?K|20-?F)(?![A-Za-z0-
 _RESULTS = re.compile(r"\b(?:reports?|announces?|results)\b.{0,80}\b(?:quarter|results|year)\b", re.I | re.S)
 _LETTER = re.compile(r"annual report|(?:dear (?:fellow )?|letter to (?:our )?)(?:share|stock)(?:holders|owners)", re.I)
 _PERIOD_END = re.compile(
-    rf"(?:fiscal\s+year|quarterly\s+period|quarter|year|period|months|weeks)\s+(?:ended|ending)\s*:?\s*({_DATE})", re.I
+    rf"(?:fiscal\s+year|quarterly\s+period|quarter|year|period|months|weeks)\s+(?:ended|ending)\s*:?\s*({DATE})", re.I
 )
 _REPORT_DATE = re.compile(
-    rf"({_DATE})\s*\(?\s*date\s+of\s+report|date\s+of\s+report[^\n:]*?(?:\([^)]*\))?\s*:?\s*({_DATE})", re.I
+    rf"({DATE})\s*\(?\s*date\s+of\s+report|date\s+of\s+report[^\n:]*?(?:\([^)]*\))?\s*:?\s*({DATE})", re.I
 )
-_DESCRIBED_END = re.compile(rf"period ending ({_DATE})", re.I)
-_FILED = re.compile(rf"\bfiled\s+(?:on\s+)?({_DATE})|\b(?:10-[KQ]|8-K|20-F)\s+-\s+({_DATE})", re.I)
+_DESCRIBED_END = re.compile(rf"period ending ({DATE})", re.I)
+_FILED = re.compile(rf"\bfiled\s+(?:on\s+)?({DATE})|\b(?:10-[KQ]|8-K|20-F)\s+-\s+({DATE})", re.I)
 
 _EXACT_NAME = re.compile(r"^\W*\(?exact\s+name\s+of\s+(?:the\s+)?(?:registrant|company)", re.I)
 _FILE_NUMBER = re.compile(r"commission\s+file\s+n", re.I)
@@ -77,7 +77,7 @@ _WEEKS = (
 )
 _NAMED_YEAR = re.compile(
     rf"\bfiscal(?:\s+year)?\s+(?P<y1>(?:19|20)\d\d)\s*\(?(?:[^.;()\n]{{0,30}}?\s)?(?:ended|ending|ends)\s+(?:on\s+)?"
-    rf"(?P<d1>{_DATE})|(?:ended|ending|ends)\s+(?:on\s+)?(?P<d2>{_DATE})\s*[,(]?\s*(?:or\s+)?[“\"]?fiscal(?:\s+year)?\s+"
+    rf"(?P<d1>{DATE})|(?:ended|ending|ends)\s+(?:on\s+)?(?P<d2>{DATE})\s*[,(]?\s*(?:or\s+)?[“\"]?fiscal(?:\s+year)?\s+"
     r"(?P<y2>(?:19|20)\d\d)",
     re.I,
 )
@@ -232,7 +232,7 @@ def _fiscal(
     if end is None:
         named = next((m["year"] for m in _QUARTER.finditer(head) if m["year"]), None)
         return (int(named) if named else _year_in_name(path)), period
-    return _year_ending(_months_later(end, 3 * (4 - quarter)) if quarter else end, text), period
+    return _year_ending(months_later(end, 3 * (4 - quarter)) if quarter else end, text), period
 
 
 def _quarter(form: str | None, end: date | None, head: str, text: str, year_end: tuple[int, int] | None) -> int | None:
@@ -280,7 +280,7 @@ def _year_ending(end: date, text: str) -> int:
     return end.year - 1 if end.month == 1 and end.day <= 15 else end.year
 
 
-def _months_later(day: date, months: int) -> date:
+def months_later(day: date, months: int) -> date:
     month = day.month - 1 + months
     year = day.year + month // 12
     return date(year, month % 12 + 1, min(day.day, calendar.monthrange(year, month % 12 + 1)[1]))

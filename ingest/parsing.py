@@ -12,13 +12,16 @@ from typing import Any
 from app.errors import DocumentError
 from app.types import Chunk, Document, DocumentMeta, Figure, Page
 from ingest.chunking import Chunker
+from ingest.figures import figures
 from ingest.metadata import read_metadata
 from ingest.reading import read_filing
 from ingest.sections import sections
 from ingest.sources import hash_file
+from ingest.tables import tables
 
 _PAGES_PER_BATCH = 32
 _CHUNKS_PER_BATCH = 64
+_FIGURES_PER_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ def parse(job: Job) -> Parsed:
         tenant=job.tenant,
         acl=job.acl,
     )
-    chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), text.tables)
+    found = text.tables if text.tables is not None else [tables(page) for page in text.pages]
+    chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), found)
     empty = tuple(page.number for page in text.pages if not page.text.strip())
     if not chunks:
         raise DocumentError(f"no text in {len(text.pages)} page(s); images of text need OCR first", "no_text")
@@ -92,9 +96,14 @@ def parse(job: Job) -> Parsed:
     document = Document(
         job.document_id, job.sha256, meta, len(text.pages), len(chunks), empty, text.repaired, "ingesting"
     )
+    numbers = figures(job.document_id, meta, text.pages, found, chunks, text.facts)
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
-        for kind, items, size in (("pages", text.pages, _PAGES_PER_BATCH), ("chunks", chunks, _CHUNKS_PER_BATCH)):
+        for kind, items, size in (
+            ("pages", text.pages, _PAGES_PER_BATCH),
+            ("chunks", chunks, _CHUNKS_PER_BATCH),
+            ("figures", numbers, _FIGURES_PER_BATCH),
+        ):
             for batch in _batched(items, size):
                 pickle.dump((kind, batch), spool, pickle.HIGHEST_PROTOCOL)
     return Parsed(document, file, time.perf_counter() - began)

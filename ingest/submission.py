@@ -65,6 +65,7 @@ def read_submission(path: Path, *, max_pages: int = 2000) -> FilingText:
         outline=reader.outline(),
         declared=joined(from_cover_facts(reader.facts), header),
         tables=tuple(pages.tables),
+        facts=reader.figures.facts(pages.pages),
     )
 
 

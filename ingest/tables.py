@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
@@ -42,6 +42,8 @@ class Row:
     label: str
     values: tuple[str, ...]
     """One per column of the table, "" where the cell is blank; empty for a heading inside the table."""
+    spans: tuple[tuple[int, int] | None, ...] = field(default=(), compare=False)
+    """Of each value, its slice of the page's text; None where the cell holds none or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,10 +390,12 @@ def _rows(page: Page, body: Sequence[Line], columns: Sequence[Column]) -> Iterab
         start = wrapped[0].start if wrapped else line.start
         label = " ".join([*(page.text[w.start : w.end] for w in wrapped), label]).strip()
         values = [""] * len(columns)
+        spans: list[tuple[int, int] | None] = [None] * len(columns)
         for value in figures:
             at = _nearest(columns, _edge(value))
+            spans[at] = None if values[at] else (value.start, value.end)
             values[at] = f"{values[at]} {page.text[value.start : value.end].replace(' %', '%')}".strip()
-        yield Row(start, line.end, label, tuple(values))
+        yield Row(start, line.end, label, tuple(values), tuple(spans))
         pending = []
 
 
