@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from anyio import to_thread
 
@@ -11,7 +11,8 @@ from app.adapters.bm25 import Bm25Encoder
 from app.adapters.embedding import load_embedder
 from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.reranking import ModelReranker, load_reranker
-from app.ports import Generator, WritableStore
+from app.errors import IndexMismatch, StoreLocked
+from app.ports import Embedder, Generator, Ingestion, PageImages, WritableStore
 from app.settings import Settings
 from app.tools import Ports, Prices
 from app.types import IndexStamp
@@ -82,6 +83,15 @@ async def open_generator(settings: Settings, embedder: ClosableEmbedder) -> Asyn
         finally:
             await chat.aclose()
         return
+    if settings.generator == "local":
+        from app.adapters.local_llm import LocalGenerator
+        from app.local_model import located
+
+        model = located(settings)
+        threads, timeout_s = settings.model_threads, settings.local_timeout_s
+        async with LocalGenerator.open(model, threads=threads, timeout_s=timeout_s) as local:
+            yield local
+        return
     from app.adapters.extractive import ExtractiveGenerator
 
     yield ExtractiveGenerator(embedder)
@@ -92,6 +102,27 @@ async def open_reranker(settings: Settings) -> ModelReranker | None:
     if settings.reranker_model == "none":
         return None
     return await to_thread.run_sync(load_reranker, settings.reranker_model)
+
+
+@asynccontextmanager
+async def open_documents(
+    settings: Settings, store: WritableStore, embedder: Embedder
+) -> AsyncIterator[tuple[Ingestion | None, PageImages]]:
+    """What takes documents in, None where this process may not, and what shows their pages."""
+    from ingest.images import OriginalImages  # noqa: TID251 - the composition root joins both sides
+    from ingest.intake import open_intake  # noqa: TID251 - and only when it opens
+
+    images = OriginalImages(settings.originals_dir)
+    async with AsyncExitStack() as stack:
+        stack.callback(images.close)
+        ingestion: Ingestion | None = None
+        if settings.accept_uploads:
+            try:
+                opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()})
+                ingestion = await stack.enter_async_context(opening)
+            except (IndexMismatch, StoreLocked) as error:
+                log.warning("no uploads are taken", extra={"fields": {"why": str(error)}})
+        yield ingestion, images
 
 
 @asynccontextmanager
@@ -107,7 +138,9 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
             open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store,
         ):
             await embedder.queries(["warm up"])
-            yield Ports(store, embedder, {"bm25": Bm25Encoder()}, generator, reranker, prices)
+            async with open_documents(settings, store, embedder) as (ingestion, images):
+                sparse = {"bm25": Bm25Encoder()}
+                yield Ports(store, embedder, sparse, generator, reranker, prices, ingestion=ingestion, images=images)
     finally:
         embedder.close()
         if reranker is not None:

@@ -53,6 +53,7 @@ class OpenAIGenerator:
         max_retries: int = 3,
         concurrency: int = 8,
         backoff_s: float = 0.5,
+        timeout_setting: str = "OPENAI_TIMEOUT_S",
     ) -> None:
         """`timeout_s` covers waiting for a free slot, all attempts and the pauses between them, and the whole answer.
 
@@ -63,6 +64,7 @@ class OpenAIGenerator:
         self._base_url = base_url
         self._api_key = api_key
         self._timeout_s = timeout_s
+        self._timeout_setting = timeout_setting
         self._max_retries = max_retries
         self._backoff_s = backoff_s
         self._jitter = wait_random_exponential(multiplier=backoff_s, max=8.0)
@@ -165,7 +167,7 @@ class OpenAIGenerator:
             raise self._timed_out() from None
 
     def _timed_out(self) -> Timeout:
-        return Timeout(f"the generator did not finish within {self._timeout_s:g} s (OPENAI_TIMEOUT_S)")
+        return Timeout(f"the generator did not finish within {self._timeout_s:g} s ({self._timeout_setting})")
 
     async def _send(self, prompt: Prompt, **extra: Any) -> Any:
         """The endpoint's reply (a stream of events with stream=True), after retries."""
