@@ -89,6 +89,9 @@ def _matrix(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--baseline", metavar="A", default="naive", help="what others win or damage against (default: naive)")
     add("--quality", metavar="M", default="answer", help="measure weighed against price (default: answer)")
+    judges, first = ("deterministic", "openai", "none"), "who judges RAGAS's measures (default: deterministic)"
+    add("--judge", choices=judges, default="deterministic", help=first)
+    add("--labels", metavar="FILE", type=Path, help="JSONL of claim, passage, supported to check the judge against")
     add("--estimate", action="store_true", help="ask two questions, say what the rest will cost, stop")
     add("--max-calls", metavar="N", type=int, help="stop where more LLM calls than this are to come")
     add("--max-usd", metavar="X", type=float, help="stop where more US dollars than this are to come")

@@ -15,6 +15,7 @@ from app.settings import Settings
 from evals import ablation, budget, compare, conformance, html, irsets, matrix, record, report, retrieval, subjects
 from evals.asking import Asking, ReplyLog
 from evals.errors import UsageError
+from evals.judging import open_bench
 from evals.questions import Question, load_questions
 from evals.record import Record
 from evals.subjects import HttpSubject, fingerprint, parse_system, systems
@@ -78,12 +79,16 @@ async def matrix_command(options: argparse.Namespace) -> int:
     if options.quality not in matrix.MEASURES:
         raise UsageError(f"no measure {options.quality!r}; there are {', '.join(matrix.MEASURES)}")
     options.run = options.run or Path("build") / "runs" / options.questions.stem
-    async with _subject(options) as subject:
+    async with (
+        _subject(options) as subject,
+        open_bench(options.judge, options.labels, options.run, options.parallel) as bench,
+    ):
         chosen, left_out = await systems(subject, options.arch)
         if options.baseline not in {system.name for system in chosen}:
             raise UsageError(f"the baseline {options.baseline!r} is not among the systems; set --baseline or --arch")
         asking = await _asking(options, subject)
         forecasts = await budget.pilot(asking, chosen, questions)
+        forecasts += bench.forecast(asking, chosen, questions) if bench else []
         sys.stderr.write(budget.table(forecasts))
         if reason := budget.exceeded(forecasts, options.max_calls, options.max_usd):
             return fail(reason, OVER_BUDGET)
@@ -91,9 +96,10 @@ async def matrix_command(options: argparse.Namespace) -> int:
             return OK
         await asking.ask(asking.missing(chosen, questions))
         scores = [await matrix.score(asking, system, questions) for system in chosen]
+        scores, judge = await bench.judge(scores, questions) if bench else (scores, None)
         run_of = await record.of_run(asking, options.questions, questions)
     found = matrix.build(scores, questions, options.baseline, options.quality)
-    _publish(record.build(run_of, found, scores, questions), options)
+    _publish(record.build(run_of, found, scores, questions, judge), options)
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
     failed = any(o.reply is None for s in scores for o in s.outcomes.values())

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from evals import svg
+from evals.judging import told
 from evals.record import Record
 from evals.report import headline
 from evals.statistics import Estimate, quantile
@@ -22,6 +23,9 @@ def to_html(record: Record) -> str:
     parts = {
         "headline": escape(headline(record["run"])),
         "warnings": "".join(f"<li>{escape(warning)}</li>" for warning in matrix["warnings"]),
+        "judge": "".join(f'<p class="note">{escape(line)}</p>' for line in told(record["judge"]))
+        if record.get("judge")
+        else "",
         "measures": "".join(
             f'<option value="{i}"{" selected" if name == matrix["quality"] else ""}>{escape(name)}</option>'
             for i, name in enumerate(_measured(matrix))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evals import conformance, measures
+from evals import conformance, measures, ragas
 from evals.asking import Asking, Outcome
 from evals.measures import Reply
 from evals.questions import Question
@@ -33,6 +33,7 @@ MEASURES: Mapping[str, str] = {
     "verified_rate": "share of citations marked verified",
     "exact_slice_rate": "share of quotes that are exact slices of the stored page",
     "number_in_quote_rate": "share of cited sentences with numbers whose quote holds all of them",
+    **ragas.MEASURES,
 }
 """Measure -> what it says; 0 to 1, higher is better unless said."""
 

@@ -38,6 +38,7 @@ _QUANTITY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LABELLED = re.compile(rf"\b(?:{_MONTHS}|item|note|page|part)\.?\s*$", re.IGNORECASE)
+_MONTH = re.compile(rf"\s+(?:{_MONTHS.title()})\b")
 _HINT = re.compile(r"\b(?:in|of)\s+(?:US\s?D?\$?\s*)?(?P<scale>thousand|million|billion|trillion)s?\b", re.IGNORECASE)
 
 
@@ -59,9 +60,15 @@ def quantities(text: str, hint: str = "") -> list[Quantity]:
 
     A scale that `hint` names (a question's "in USD millions") holds for numbers that have none and are no percentage.
     """
+    return [quantity for _, quantity in located(text, hint)]
+
+
+def located(text: str, hint: str = "") -> list[tuple[int, Quantity]]:
+    """The same, each with where its first digit stands."""
     named = _HINT.search(hint)
     default = _SCALES[named["scale"].lower()] if named else None
-    return [_quantity(match, default) for match in _QUANTITY.finditer(text) if not _is_label(text, match)]
+    found = (match for match in _QUANTITY.finditer(text) if not _is_label(text, match))
+    return [(match.start("digits"), _quantity(match, default)) for match in found]
 
 
 def _is_label(text: str, match: re.Match[str]) -> bool:
@@ -71,6 +78,7 @@ def _is_label(text: str, match: re.Match[str]) -> bool:
     if money or match["percent"] or match["scale"]:
         return False
     year = re.fullmatch(r"(?:19|20)\d\d", match["digits"]) is not None
+    year = year or _MONTH.match(text, match.end("digits")) is not None
     return year or _LABELLED.search(text, max(0, match.start() - 12), match.start()) is not None
 
 

@@ -19,7 +19,7 @@ from evals.questions import Question, stem
 from evals.statistics import estimate
 
 Record: TypeAlias = dict[str, Any]
-"""`run`, `matrix`, `systems`, `questions`: see the functions below."""
+"""`run`, `judge`, `matrix`, `systems`, `questions`: see the functions below."""
 
 SCHEMA = 1
 _SNIPPET = 320
@@ -78,9 +78,16 @@ def _sha256(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def build(run: Mapping[str, Any], matrix: Matrix, scores: Sequence[Scores], questions: Sequence[Question]) -> Record:
+def build(
+    run: Mapping[str, Any],
+    matrix: Matrix,
+    scores: Sequence[Scores],
+    questions: Sequence[Question],
+    judge: Mapping[str, Any] | None = None,
+) -> Record:
     return {
         "run": dict(run),
+        "judge": dict(judge) if judge else None,
         "matrix": {
             "baseline": matrix.baseline,
             "quality": matrix.quality,

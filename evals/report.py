@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from evals import ragas
+from evals.judging import told
 from evals.record import Record
 from evals.statistics import Estimate
 from evals.tables import cell, fraction, markdown
@@ -12,10 +14,11 @@ _TABLES = ("answer", "page hit@10", "page nDCG@10", "refusal", "false_refusal", 
 def to_markdown(record: Record) -> str:
     """The matrix with each cell's interval, wins and damages, the price, and what to beware of."""
     run, matrix = record["run"], record["matrix"]
-    names = list(dict.fromkeys([matrix["quality"], *_TABLES]))
+    names = list(dict.fromkeys([matrix["quality"], *_TABLES, *ragas.MEASURES]))
     parts = [
         f"# Filings matrix\n\n{headline(run)}\n",
         "".join(f"\n> **Beware:** {warning}\n" for warning in matrix["warnings"]),
+        _judge(record),
         *(_matrix(record, name) for name in names if _applies(matrix, name)),
         _damage(record, matrix["quality"]),
         _bills(record),
@@ -31,6 +34,14 @@ def headline(run: dict[str, Any]) -> str:
         f"commit {run['commit'] or 'unknown'}, index {index['fingerprint']}, embedder {models['embedder']}, "
         f"generator {models['generator']}; {run['machine']}."
     )
+
+
+def _judge(record: Record) -> str:
+    judge = record.get("judge")
+    if not judge:
+        return ""
+    measures = ", ".join(ragas.MEASURES)
+    return f"## The judge\n\nOf {measures}.\n\n" + "".join(f"- {line}\n" for line in told(judge))
 
 
 def _applies(matrix: dict[str, Any], measure: str) -> bool:

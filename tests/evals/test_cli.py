@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from evals import subjects
+from app.settings import Settings
+from evals import judging, subjects
 from evals.cli import run
 from evals.commands import OK, OVER_BUDGET, UNAVAILABLE, USAGE, VIOLATED
 from evals.subjects import HttpSubject, over
 from tests.conftest import started
 from tests.evals import world
+from tests.fakes import LetterEmbedder
 
 
 @pytest.fixture
@@ -45,7 +47,15 @@ def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
         async with started(await world.ports()) as app, over(app) as subject:
             yield subject
 
+    class Closable(LetterEmbedder):
+        def close(self) -> None:
+            """Nothing to close."""
+
+    async def letters(settings: Settings) -> LetterEmbedder:
+        return Closable()
+
     monkeypatch.setattr(subjects, "local", local)
+    monkeypatch.setattr(judging, "open_embedder", letters)
 
 
 def test_help_is_quick_and_has_examples() -> None:
@@ -83,7 +93,10 @@ def test_a_matrix_is_written_kept_and_compared(qa: Path, tmp_path: Path, capsys:
     assert run([*command, "--estimate"]) == OK
     assert "| naive        |        26 |" in capsys.readouterr().err
     assert run(command) == OK
-    assert "# Filings matrix" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "# Filings matrix" in told.out
+    assert "## faithfulness" in told.out
+    assert told.err.index("Judge rules against 64 labels of the product seen") < told.err.index("written:")
     assert {path.name for path in folder.iterdir()} == {"replies.jsonl", "report.html", "report.json", "report.md"}
     kept = (folder / "replies.jsonl").read_bytes()
     assert run([*command, "--json"]) == OK
