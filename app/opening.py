@@ -10,14 +10,17 @@ from anyio import to_thread
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.embedding import load_embedder
 from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
+from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.errors import IndexMismatch, StoreLocked
-from app.ports import Embedder, Generator, Ingestion, PageImages, WritableStore
+from app.ports import Embedder, Generator, Ingestion, Packer, PageImages, SparseEncoder, WritableFigures, WritableStore
 from app.settings import Settings
 from app.tools import Ports, Prices
-from app.types import IndexStamp
+from app.types import IndexStamp, LegName
 
 log = logging.getLogger("sextant.opening")
+_LOCAL_PASSAGE_TOKENS = 450
+"""A CPU reads some 30 tokens a second."""
 
 
 def index_stamp(settings: Settings, embedder: ClosableEmbedder, chunker: str) -> IndexStamp:
@@ -97,6 +100,18 @@ async def open_generator(settings: Settings, embedder: ClosableEmbedder) -> Asyn
     yield ExtractiveGenerator(embedder)
 
 
+def open_packer(settings: Settings, embedder: Embedder, generator: Generator) -> Packer | None:
+    """None where a model is shown whole passages, or there is no model."""
+    from app.adapters.extractive import ExtractiveGenerator
+
+    budget = settings.passage_tokens or (_LOCAL_PASSAGE_TOKENS if settings.generator == "local" else None)
+    if budget is None or isinstance(generator, ExtractiveGenerator):
+        return None
+    from app.adapters.packing import StatementPacker, rough_count
+
+    return StatementPacker(ExtractiveGenerator(embedder), budget, getattr(generator, "count_tokens", rough_count))
+
+
 async def open_reranker(settings: Settings) -> ModelReranker | None:
     """None where RERANKER_MODEL is `none`. Raises Unavailable."""
     if settings.reranker_model == "none":
@@ -106,7 +121,7 @@ async def open_reranker(settings: Settings) -> ModelReranker | None:
 
 @asynccontextmanager
 async def open_documents(
-    settings: Settings, store: WritableStore, embedder: Embedder
+    settings: Settings, store: WritableStore, embedder: Embedder, figures: WritableFigures
 ) -> AsyncIterator[tuple[Ingestion | None, PageImages]]:
     """What takes documents in, None where this process may not, and what shows their pages."""
     from ingest.images import OriginalImages  # noqa: TID251 - the composition root joins both sides
@@ -118,7 +133,7 @@ async def open_documents(
         ingestion: Ingestion | None = None
         if settings.accept_uploads:
             try:
-                opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()})
+                opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()}, figures)
                 ingestion = await stack.enter_async_context(opening)
             except (IndexMismatch, StoreLocked) as error:
                 log.warning("no uploads are taken", extra={"fields": {"why": str(error)}})
@@ -138,9 +153,12 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
             open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store,
         ):
             await embedder.queries(["warm up"])
-            async with open_documents(settings, store, embedder) as (ingestion, images):
-                sparse = {"bm25": Bm25Encoder()}
-                yield Ports(store, embedder, sparse, generator, reranker, prices, ingestion=ingestion, images=images)
+            figures = SqliteFigures(settings.figures_file)
+            async with open_documents(settings, store, embedder, figures) as (ingestion, images):
+                sparse: dict[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
+                kept = figures if ingestion or settings.figures_file.exists() else None
+                packer = open_packer(settings, embedder, generator)
+                yield Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
     finally:
         embedder.close()
         if reranker is not None:

@@ -79,6 +79,11 @@ class Settings(BaseSettings):
         return self.data_dir / "index" / self.collection
 
     @cached_property
+    def figures_file(self) -> Path:
+        """Where the collection's figures are kept, whichever engine keeps the rest."""
+        return self.data_dir / "figures" / f"{self.collection}.sqlite"
+
+    @cached_property
     def originals_dir(self) -> Path:
         """Where uploaded files of the collection's documents are kept."""
         return self.data_dir / "originals" / self.collection

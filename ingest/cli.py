@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-_COMMANDS = ("ingest", "list", "delete", "verify")
+_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "sql")
 _INGEST_EXAMPLES = """examples:
   sextant-ingest filings/                          every .pdf, .htm and EDGAR .txt below a folder
   sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
@@ -26,6 +26,14 @@ exit status: 0 all fine, 1 some files failed, 2 wrong usage or nothing found, 3 
 _DELETE_EXAMPLES = """examples:
   sextant-ingest delete acme-2023-10k-0a1b2c3d4e
   sextant-ingest delete --source filings/acme-2023-10k.pdf
+"""
+_SQL_EXAMPLES = """examples:
+  sextant-ingest sql "SELECT company, period_end, value, unit FROM figures WHERE label LIKE '%total assets'"
+  sextant-ingest sql --json "SELECT * FROM figures WHERE company LIKE 'acme%' AND fiscal_year = 2023 AND page = 41"
+
+columns: document_id, title, company, ticker, cik, form, fiscal_year, fiscal_period, filed, statement, label,
+column_header, period_end, period_months (0: an instant), value, scaled_value, scale, unit, concept, dimensions, page,
+chunk_id, span_start, span_end
 """
 
 
@@ -70,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--collection", metavar="C", help="collection to work on (default: COLLECTION, or filings)")
     common.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{ingest,list,delete,verify}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar=f"{{{','.join(_COMMANDS)}}}")
     _ingest(commands.add_parser("ingest", parents=[common], epilog=_INGEST_EXAMPLES, formatter_class=raw, help="add"))
     listing = commands.add_parser("list", parents=[common], help="the documents in the index")
     listing.add_argument("--tenant", metavar="T", help="only this tenant's")
@@ -85,7 +93,22 @@ def _parser() -> argparse.ArgumentParser:
     delete.add_argument("--source", metavar="URI", help="the file or URL that was ingested")
     delete.add_argument("--tenant", metavar="T", default="default", help="whose --source is meant (default: default)")
     commands.add_parser("verify", parents=[common], help="check that the index is whole; exit status 1 if not")
+    commands.add_parser("figures", parents=[common], help="derive figures for an index that was built without them")
+    _sql(commands.add_parser("sql", parents=[common], epilog=_SQL_EXAMPLES, formatter_class=raw, help="query figures"))
     return parser
+
+
+def _sql(parser: argparse.ArgumentParser) -> None:
+    parser.description = "One SELECT over the view `figures`: a row for each number in a filing's tables."
+    parser.add_argument("statement", metavar="SELECT", help="in SQLite's dialect; comparisons of text ignore case")
+    parser.add_argument("--tenant", metavar="T", default="default", help="whose figures (default: default)")
+    parser.add_argument(
+        "--groups", metavar="A,B", type=_names, default=("public",), help="to read as a member of (default: public)"
+    )
+    parser.add_argument("--limit", metavar="N", type=_positive, default=100, help="rows (default: %(default)s)")
+    parser.add_argument(
+        "--timeout-s", metavar="S", type=_seconds, default=10.0, help="to run it in (default: %(default)s)"
+    )
 
 
 def _ingest(parser: argparse.ArgumentParser) -> None:

@@ -16,13 +16,15 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from app.adapters.bm25 import Bm25Encoder
+from app.adapters.figures_sqlite import SqliteFigures
 from app.errors import SextantError, StoreUnavailable
 from app.opening import any_stamp, index_stamp, open_embedder, open_store
 from app.settings import Settings, read_settings
-from app.types import Document, FloatArray
+from app.types import Document, FloatArray, Removed
+from ingest import figure_commands
 from ingest.chunking import Chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
-from ingest.indexing import Index, Removed
+from ingest.indexing import Index
 from ingest.pipeline import Batch, Options
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
 from ingest.sources import Source, find_sources
@@ -53,15 +55,16 @@ class NoEmbedder:
 @asynccontextmanager
 async def open_index(settings: Settings, create: bool) -> AsyncIterator[Index]:
     """The store and, to add to it, the models that the settings name. Raises Unavailable and IndexMismatch."""
+    figures = SqliteFigures(settings.figures_file)
     if not create:
         async with open_store(settings, any_stamp(settings), create=False) as store:
-            yield Index(store, NoEmbedder(), {})
+            yield Index(store, NoEmbedder(), {}, figures, settings.originals_dir)
         return
     embedder = await open_embedder(settings)
     try:
         stamp = index_stamp(settings, embedder, Chunker().name)
         async with open_store(settings, stamp, create=True) as store:
-            yield Index(store, embedder, {"bm25": Bm25Encoder()})
+            yield Index(store, embedder, {"bm25": Bm25Encoder()}, figures, settings.originals_dir)
     finally:
         embedder.close()
 
@@ -77,7 +80,15 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     except ValueError as error:
         report.error(f"settings: {error}")
         return USAGE
-    command = {"ingest": _ingest, "list": _list, "delete": _delete, "verify": _verify}[options.command]
+    commands = {
+        "ingest": _ingest,
+        "list": _list,
+        "delete": _delete,
+        "verify": _verify,
+        "figures": _figures,
+        "sql": _sql,
+    }
+    command = commands[options.command]
     try:
         return await command(options, settings, open_index, report)
     except (SextantError, OSError) as error:
@@ -178,7 +189,7 @@ async def _delete(options: argparse.Namespace, settings: Settings, open_index: O
         unknown = [each for each in wanted if each not in documents]
         for each in wanted:
             if each in documents:
-                _deleted(options.json, each, await index.remove(each))
+                _deleted(options.json, each, await index.remove(documents[each]))
     for each in unknown:
         report.error(f"no document {each!r} in {place(settings)}; `list` shows what there is")
     if options.source and not found:
@@ -195,10 +206,19 @@ def _deleted(as_json: bool, document_id: str, removed: Removed) -> None:
         Console(highlight=False, soft_wrap=True).print(Text(f"deleted {document_id}: {listed} and its record"))
 
 
+async def _figures(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    async with open_index(settings, False) as index:
+        return await figure_commands.derive(options, index, report)
+
+
+async def _sql(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    return await figure_commands.sql(options, settings, report)
+
+
 async def _verify(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     async with open_index(settings, False) as index:
         documents = await index.store.documents()
-        found = [problem async for problem in problems(index.store)]
+        found = [problem async for problem in problems(index.store, index.figures)]
     for name, problem in found:
         if options.json:
             write_json("problem", {"document_id": name, "detail": problem})

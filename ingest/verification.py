@@ -1,18 +1,20 @@
 """Whether the index is what its records say: nothing missing, every chunk a slice of its page, no orphans."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import numpy as np
 
-from app.ports import WritableStore
-from app.types import Access, Condition, Document, Filter, Hit, Leg, Page
+from app.ports import WritableFigures, WritableStore
+from app.types import Access, Condition, Document, Figure, Filter, Hit, Leg, Page
+from ingest.figures import read_number
 
 _PAGES_AT_ONCE = 64
 
 
-async def problems(store: WritableStore) -> AsyncIterator[tuple[str, str]]:
+async def problems(store: WritableStore, figures: WritableFigures | None = None) -> AsyncIterator[tuple[str, str]]:
     """Pairs of document id (or tenant) and what is wrong with it."""
+    kept = dict(await figures.counts()) if figures else {}
     chunks: dict[str, int] = defaultdict(int)
     groups: dict[str, set[str]] = defaultdict(set)
     for document in await store.documents():
@@ -20,33 +22,35 @@ async def problems(store: WritableStore) -> AsyncIterator[tuple[str, str]]:
         groups[tenant] |= set(document.meta.acl)
         ids = await store.chunk_ids(document.id)
         chunks[tenant] += len(ids)
+        known = kept.pop(document.id, None)
         if document.state != "ready":
             yield document.id, "unfinished; ingest its file again, or any other, which removes it"
             continue
         async for problem in _of_document(store, document, ids):
             yield document.id, problem
-    for tenant, known in chunks.items():
+        if figures and known is None:
+            yield document.id, "its figures are missing; `sextant-ingest figures` derives them"
+        elif figures:
+            for problem in _of_figures(await figures.of_document(document.id), await pages_of(store, document), ids):
+                yield document.id, problem
+    for tenant, of_tenant in chunks.items():
         found = await store.count(Filter(access=Access(tenant, tuple(sorted(groups[tenant])))))
-        if found != known:
-            yield f"tenant {tenant}", f"{found} chunks, but the documents have {known}"
+        if found != of_tenant:
+            yield f"tenant {tenant}", f"{found} chunks, but the documents have {of_tenant}"
+    for orphan, count in kept.items():
+        yield orphan, f"{count} figures of no document; `sextant-ingest figures` removes them"
 
 
 async def _of_document(store: WritableStore, document: Document, ids: list[str]) -> AsyncIterator[str]:
     if len(ids) != document.chunks or len(set(ids)) != len(ids):
         yield f"{len(ids)} chunks, but the record says {document.chunks}"
     access = Access(document.meta.tenant, document.meta.acl)
-    pages: dict[int, Page] = {}
-    numbers = range(1, document.pages + 1)
-    for start in range(0, len(numbers), _PAGES_AT_ONCE):
-        part = numbers[start : start + _PAGES_AT_ONCE]
-        for number, page in zip(part, await store.pages([(document.id, n) for n in part], access), strict=True):
-            if page is None:
-                yield f"page {number} is missing"
-            else:
-                pages[number] = page
+    pages = {page.number: page for page in await pages_of(store, document)}
+    for number in sorted(set(range(1, document.pages + 1)) - pages.keys()):
+        yield f"page {number} is missing"
     if any("\0" in page.text for page in pages.values()):
         yield "a page's text holds NUL"
-    hits = await _chunks(store, document, access, max(len(ids), 1))
+    hits = await chunks_of(store, document, access, max(len(ids), 1))
     if {hit.chunk.id for hit in hits} != set(ids):
         yield f"{len(hits)} of {len(ids)} chunks can be found by a search"
     if sorted(hit.chunk.ordinal for hit in hits) != list(range(len(hits))):
@@ -57,10 +61,33 @@ async def _of_document(store: WritableStore, document: Document, ids: list[str])
             yield f"chunk {chunk.id} is no slice of page {chunk.page}"
 
 
-async def _chunks(store: WritableStore, document: Document, access: Access, limit: int) -> tuple[Hit, ...]:
+async def chunks_of(store: WritableStore, document: Document, access: Access, limit: int) -> tuple[Hit, ...]:
     """All of a document's chunks: the best `limit` of its own for any query vector."""
     dimensions = (await store.stamp()).dimensions
     query = np.zeros(dimensions, np.float32)
     query[0] = 1.0
     where = Filter((Condition("document_id", "$eq", document.id),), access)
     return (await store.search([Leg("dense", query, limit)], where))[0].hits
+
+
+async def pages_of(store: WritableStore, document: Document) -> list[Page]:
+    """All of a document's pages that there are, in order."""
+    access = Access(document.meta.tenant, document.meta.acl)
+    found: list[Page] = []
+    numbers = range(1, document.pages + 1)
+    for start in range(0, len(numbers), _PAGES_AT_ONCE):
+        keys = [(document.id, number) for number in numbers[start : start + _PAGES_AT_ONCE]]
+        found += [page for page in await store.pages(keys, access) if page is not None]
+    return found
+
+
+def _of_figures(figures: Sequence[Figure], pages: Sequence[Page], chunk_ids: Sequence[str]) -> Iterator[str]:
+    """A figure whose place does not hold its number, or whose passage does not exist."""
+    texts, ids = {page.number: page.text for page in pages}, set(chunk_ids)
+    for figure in figures:
+        printed = texts.get(figure.page, "")[figure.start : figure.end]
+        number = read_number(printed)
+        if number is None or abs(number.value) != abs(figure.value):
+            yield f"figure {figure.label!r}: page {figure.page} has {printed!r} where it should have {figure.value}"
+        if figure.chunk_id is not None and figure.chunk_id not in ids:
+            yield f"figure {figure.label!r}: its passage {figure.chunk_id} does not exist"
