@@ -15,12 +15,20 @@ class Catalogue:
     store: Store
     fresh_s: float = 10.0
     _kept: dict[Access, tuple[float, Sequence[Document]]] = field(default_factory=dict)
+    _forgotten: int = 0
 
     async def documents(self, access: Access) -> Sequence[Document]:
         """Ordered by id."""
         kept = self._kept.get(access)
         if kept is not None and time.monotonic() - kept[0] < self.fresh_s:
             return kept[1]
+        forgotten = self._forgotten
         documents = await self.store.documents(access)
-        self._kept[access] = (time.monotonic(), documents)
+        if forgotten == self._forgotten:
+            self._kept[access] = (time.monotonic(), documents)
         return documents
+
+    def forget(self) -> None:
+        """What this process has changed shows at once."""
+        self._kept.clear()
+        self._forgotten += 1

@@ -107,7 +107,7 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
         quote=quote,
         span_start=span[0],
         span_end=span[1],
-        boxes=_boxes(page, *span) if page is not None and stored else (),
+        boxes=boxes_of(page, *span) if page is not None and stored else (),
         answer_span=(claim.start, claim.end),
         support=round(carried, 4),
         verified=stored and carried >= _VERIFIED_SUPPORT and numbers(sentence) <= numbers(quote),
@@ -157,7 +157,7 @@ def _window_above(sentence: str, text: str, end: int) -> tuple[int, int] | None:
     return None
 
 
-def _boxes(page: Page, start: int, end: int) -> tuple[Box, ...]:
+def boxes_of(page: Page, start: int, end: int) -> tuple[Box, ...]:
     """One box per line of page.text[start:end]; words share a line when their heights overlap by half."""
     lines: list[Box] = []
     for word in page.words:

@@ -11,6 +11,8 @@ SextantError                 500  internal
 ├─ NotFound                  404  not_found
 │  └─ UnknownArchitecture    404  unknown_architecture
 ├─ MethodNotAllowed          405  method_not_allowed
+├─ BodyTooSlow               408  body_too_slow         a request's body that takes too long to arrive
+├─ Conflict                  409  conflict              what is asked for is no longer what is stored
 ├─ PayloadTooLarge           413  payload_too_large
 ├─ UnsupportedMedia          415  unsupported_media_type
 ├─ LimitExceeded             429  limit_exceeded        the request's own limits
@@ -96,6 +98,18 @@ class MethodNotAllowed(SextantError):
     status = 405
     error_code = "method_not_allowed"
     title = "Method not allowed"
+
+
+class BodyTooSlow(SextantError):
+    status = 408
+    error_code = "body_too_slow"
+    title = "Request body too slow"
+
+
+class Conflict(SextantError):
+    status = 409
+    error_code = "conflict"
+    title = "Conflict"
 
 
 class PayloadTooLarge(SextantError):

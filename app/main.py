@@ -38,6 +38,9 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         async with open_ports(settings) as ports:
+            if ports.ingestion is not None:
+                ports.ingestion.follow(lambda _: ports.catalogue.forget())
+                ports.ingestion.follow(metrics.job)
             yield {
                 "ports": ports,
                 "settings": settings,
@@ -55,7 +58,12 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
+    app.add_middleware(
+        BodyLimit,
+        most=settings.max_body_bytes,
+        within_s=settings.body_timeout_s,
+        streamed={("POST", "/documents")},
+    )
     app.add_middleware(RequestLog, metrics=metrics)
     for error in (SextantError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, on_error)

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from anyio import to_thread
 
@@ -12,8 +13,19 @@ from app.adapters.embedding import load_embedder
 from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
+from app.calibration import Calibration, read_calibration, shipped_calibration
 from app.errors import IndexMismatch, StoreLocked
-from app.ports import Embedder, Generator, Ingestion, Packer, PageImages, SparseEncoder, WritableFigures, WritableStore
+from app.ports import (
+    Embedder,
+    ExternalSearch,
+    Generator,
+    Ingestion,
+    Packer,
+    PageImages,
+    SparseEncoder,
+    WritableFigures,
+    WritableStore,
+)
 from app.settings import Settings
 from app.tools import Ports, Prices
 from app.types import IndexStamp, LegName
@@ -119,6 +131,21 @@ async def open_reranker(settings: Settings) -> ModelReranker | None:
     return await to_thread.run_sync(load_reranker, settings.reranker_model)
 
 
+def open_calibration(settings: Settings) -> Calibration:
+    """The collection's own where there is one, else the package's. Raises Unavailable."""
+    own = settings.index_dir / "grader.json"
+    path = settings.grader_calibration or (own if own.exists() else None)
+    return read_calibration(path) if path else shipped_calibration()
+
+
+def open_external(settings: Settings) -> ExternalSearch | None:
+    if settings.external_dir is None:
+        return None
+    from app.adapters.external_folder import FolderSearch
+
+    return FolderSearch(settings.external_dir)
+
+
 @asynccontextmanager
 async def open_documents(
     settings: Settings, store: WritableStore, embedder: Embedder, figures: WritableFigures
@@ -158,7 +185,9 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
                 sparse: dict[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
                 kept = figures if ingestion or settings.figures_file.exists() else None
                 packer = open_packer(settings, embedder, generator)
-                yield Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
+                external, calibration = open_external(settings), open_calibration(settings)
+                ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
+                yield replace(ports, external=external, calibration=calibration)
     finally:
         embedder.close()
         if reranker is not None:

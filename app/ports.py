@@ -10,14 +10,17 @@ from app.types import (
     ChunkVectors,
     Document,
     Entity,
+    External,
     Figure,
     Filter,
     FloatArray,
     Generation,
+    Hit,
     IndexStamp,
     Job,
     Leg,
     LegResult,
+    Packed,
     Page,
     Prompt,
     Relation,
@@ -171,6 +174,19 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]: ...
+
+
+class Packer(Protocol):
+    """Chooses what of the passages a model is shown."""
+
+    async def pack(self, question: str, passages: Sequence[Hit]) -> Packed: ...
+
+
+class ExternalSearch(Protocol):
+    """Looks outside the index: a folder, another collection, the web."""
+
+    async def search(self, query: str, limit: int) -> list[External]:
+        """Best first. Raises Unavailable."""
 
 
 class Generator(Protocol):

@@ -58,6 +58,8 @@ class Settings(BaseSettings):
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
     embedding_cache: Path | None = None
     reranker_model: str = "sextant-grader"
+    grader_calibration: Path | None = None
+    external_dir: Path | None = None
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "local", "openai"] = "extractive"
     passage_tokens: int | None = Field(default=None, ge=64)

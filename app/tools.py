@@ -3,19 +3,23 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
+from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
-from app.ports import Embedder, Figures, Generator, Reranker, SparseEncoder, Store
+from app.ports import Embedder, ExternalSearch, Figures, Generator, Ingestion, Packer, PageImages, Reranker, SparseEncoder, Store
 from app.types import (
     Access,
     Cost,
     Document,
+    Excerpt,
+    External,
     Filter,
     FloatArray,
     Generation,
@@ -36,6 +40,20 @@ from app.types import (
 
 _WEAKEST: tuple[OpsSource, ...] = ("bound", "reported", "counted")
 _MILLION = Decimal(1_000_000)
+T = TypeVar("T")
+
+ACTION: ContextVar[int | None] = ContextVar("action", default=None)
+"""Number of an agent's action under which this task's steps are traced, first is 1."""
+
+
+async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """In parallel, results in the given order; the first error cancels the rest and is raised as itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(item) for item in work]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,13 @@ class Ports:
     reranker: Reranker | None = None
     prices: Prices = Prices()
     figures: Figures | None = None
+    ingestion: Ingestion | None = None
+    """None where the service only reads."""
+    images: PageImages | None = None
+    packer: Packer | None = None
+    """None where a model is shown whole passages."""
+    external: ExternalSearch | None = None
+    calibration: Calibration = field(default_factory=shipped_calibration)
     catalogue: Catalogue = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,9 +136,10 @@ class Tools:
             return None
         return (prices.input * tokens_in + prices.output * tokens_out) / _MILLION
 
-    def note(self, name: str, **detail: Any) -> None:
+    def note(self, name: str, **detail: Any) -> TraceStep:
         """Put a free decision into the trace."""
-        self.trace.append(TraceStep(name, detail))
+        self.trace.append(step := TraceStep(name, detail))
+        return step
 
     async def embed_queries(self, texts: Sequence[str]) -> FloatArray:
         """Shape (len(texts), dimensions), unit rows."""
@@ -157,6 +183,25 @@ class Tools:
             step.ops = {"rerank": len(hits)}
             return await self.ports.reranker.score(query, [hit.chunk.searchable for hit in hits])
 
+    async def pack(self, question: str, hits: Sequence[Hit]) -> tuple[Excerpt, ...] | None:
+        """What of the hits a model is to be shown; None: all of it."""
+        if self.ports.packer is None:
+            return None
+        async with self._step("pack", passages=len(hits)) as step:
+            packed = await self.ports.packer.pack(question, hits)
+            step.ops = dict(packed.ops)
+            step.detail["shown"] = [excerpt.marker for excerpt in packed.excerpts]
+            return packed.excerpts
+
+    async def external(self, query: str, limit: int) -> list[External]:
+        """Passages from outside the filings, best first. Raises Unavailable."""
+        if self.ports.external is None:
+            raise Unavailable("no external search is configured; set EXTERNAL_DIR, or leave the external option off")
+        async with self._step("external") as step:
+            found = await self.ports.external.search(query, limit)
+            step.detail["hits"] = len(found)
+            return found
+
     async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:
         async with self._step("pages", pages=len(keys)):
             return await self.ports.store.pages(keys, self.access)
@@ -190,12 +235,7 @@ class Tools:
 
     async def generate_all(self, prompts: Sequence[Prompt]) -> list[Generation]:
         """In parallel, in the prompts' order; the first error cancels the rest and is raised as itself."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self.generate(prompt)) for prompt in prompts]
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None
-        return [task.result() for task in tasks]
+        return await together([self.generate(prompt) for prompt in prompts])
 
     async def _generation(self, generator: Generator, prompt: Prompt) -> Generation:
         if not (self.streaming and prompt.purpose == "answer"):
@@ -237,6 +277,8 @@ class Tools:
 
     @contextmanager
     def _timed(self, step: TraceStep) -> Iterator[TraceStep]:
+        if (number := ACTION.get()) is not None:
+            step.detail["action"] = number
         self.trace.append(step)
         begun = time.perf_counter()
         try:

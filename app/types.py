@@ -349,6 +349,16 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class External:
+    """A passage from outside the filings: a hint where to look, never cited."""
+
+    source: str
+    text: str
+    score: float
+    """Higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
 class LegResult:
     hits: tuple[Hit, ...]
     ops: int
@@ -408,6 +418,26 @@ class Prompt:
     max_tokens: int = 512
     temperature: float = 0.0
     json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What a model is shown of a passage."""
+
+    marker: int
+    """Rank of the passage, first is 1: what `[n]` refers to."""
+    text: str
+    """Sentences and table rows in the passage's order, a line each; a row's values with their columns' headings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The best of several passages within a budget of tokens."""
+
+    excerpts: tuple[Excerpt, ...]
+    """In the passages' order; a passage of which nothing fits is left out."""
+    ops: Mapping[OpKind, int] = field(default_factory=dict)
+    """Similarity evaluations made while choosing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Literal
 from app.errors import DocumentError
 from app.types import Document
 from ingest.chunking import Chunker
-from ingest.executors import ProcessPool
+from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
 from ingest.parsing import Job, Parsed, parse, slug
 from ingest.registry import Registry
@@ -48,12 +48,15 @@ class Options:
 
     tenant: str = "default"
     acl: tuple[str, ...] | None = None
-    """None keeps the groups of what is replaced, and is ("public",) for a new filing."""
+    """None keeps the groups of what is replaced, and is `new_acl` for a new filing."""
+    new_acl: tuple[str, ...] = ("public",)
     workers: int = 1
     timeout_s: float | None = None
     """Per file; None is 60 s and 3 s more for every MiB."""
     max_bytes: int = 512 << 20
     max_pages: int = 5000
+    memory_bytes: int = MEMORY_BYTES
+    """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
     """Age from which an unfinished record is nobody's; above zero where several processes share the store."""
 
@@ -87,7 +90,7 @@ class Batch:
         self._options = options
         self._report = report
         self._registry = Registry((), options.tenant)
-        self._pool: ProcessPool[Job, Parsed] = ProcessPool(parse, options.workers)
+        self._pool: ProcessPool[Job, Parsed] = ProcessPool(parse, options.workers, memory_bytes=options.memory_bytes)
         self._ahead = asyncio.Semaphore(options.workers + _AHEAD)
         self._unread: set[str] = set()
         self._taken: set[str] = set()
@@ -158,7 +161,7 @@ class Batch:
     def _job(self, source: Source, file: LocalFile, folder: Path) -> Job | None:
         """What to parse, or None where the outcome is known (and reported) without."""
         options, record = self._options, self._registry.holding(file.sha256)
-        acl = options.acl or self._registry.acl(source.uri, file.sha256) or ("public",)
+        acl = options.acl or self._registry.acl(source.uri, file.sha256) or options.new_acl
         if file.sha256 in self._errors:
             error = self._errors[file.sha256]
             self._report(Outcome(source, "failed", reason=error.reason, detail=str(error)))
@@ -192,6 +195,7 @@ class Batch:
             _remove_copy(source, file)
         document = parsed.document
         self.tally.pages += document.pages
+        self.tally.chunks_parsed += document.chunks
         self.tally.seconds["parse"] += parsed.seconds
         older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
         filing = Filing(source, parsed, bool(older), document.chunks)
@@ -226,7 +230,7 @@ class Batch:
 
     async def _delete(self, document: Document) -> None:
         if self._index:
-            await self._index.remove(document.id)
+            await self._index.remove(document)
         self._registry.remove(document.id)
 
 

@@ -13,6 +13,15 @@ HEAD_BYTES = 8192
 """Of a file's beginning, which tell what it is."""
 
 
+def is_pdf(head: bytes) -> bool:
+    return b"%PDF" in head[:1024]
+
+
+def is_filing(head: bytes) -> bool:
+    """Whether there is a reader for what begins so."""
+    return is_pdf(head) or is_submission(head) or is_html(head) or is_text(head)
+
+
 def read_filing(path: Path, *, max_pages: int = 2000) -> FilingText:
     """Raises DocumentError: the readers' own, or with reason empty, not_pdf, unsupported or unreadable."""
     try:
@@ -21,7 +30,7 @@ def read_filing(path: Path, *, max_pages: int = 2000) -> FilingText:
     except OSError as error:
         raise DocumentError(f"{path.name} cannot be read: {error.strerror}") from error
     named_pdf = path.suffix.lower() == ".pdf"
-    if not head or named_pdf or b"%PDF" in head[:1024]:
+    if not head or named_pdf or is_pdf(head):
         return read_pdf(path, max_pages=max_pages)
     if is_submission(head):
         return read_submission(path, max_pages=max_pages)

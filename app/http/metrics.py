@@ -20,7 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from app.errors import SextantError
 from app.tools import Tools
-from app.types import AbstainReason, Document
+from app.types import AbstainReason, Document, Job
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -52,6 +52,7 @@ class Metrics:
         self._tokens = self._counter("rag_tokens_total", "Tokens read and written by an LLM.", "arch", "direction")
         self._stage_seconds = self._seconds("rag_stage_duration_seconds", "Time per stage.", "arch", "stage")
         self._abstentions = self._counter("rag_abstentions_total", "Honest refusals.", "arch", "reason")
+        self._verdicts = self._counter("rag_crag_actions_total", "What the best grade called for.", "action")
         self._errors = self._counter("rag_errors_total", "Questions that failed.", "arch", "error_code")
         self._in_flight = Gauge("rag_in_flight", "Questions being answered.", registry=self.registry)
 
@@ -63,6 +64,22 @@ class Metrics:
             )
             for name in ("documents", "pages", "chunks", "unfinished")
         }
+
+        self._files = self._counter("rag_ingest_documents_total", "Uploaded files by outcome.", "outcome")
+        self._file_failures = self._counter("rag_ingest_failures_total", "Uploads that failed, by reason.", "reason")
+        self._file_pages = self._counter("rag_ingest_pages_total", "Pages of uploads that were indexed.")
+        self._queue = Gauge("rag_ingest_queue", "Uploads not yet indexed.", registry=self.registry)
+
+    def job(self, job: Job) -> None:
+        """A finished one."""
+        self._files.labels(job.outcome or job.state).inc()
+        if job.reason:
+            self._file_failures.labels(job.reason).inc()
+        if job.outcome in ("created", "replaced"):
+            self._file_pages.inc(job.pages)
+
+    def queue(self, length: int) -> None:
+        self._queue.set(length)
 
     def index(self, documents: Sequence[Document] | None) -> None:
         """What the ingestion has brought in, over all tenants; None where the store does not say."""
@@ -120,3 +137,5 @@ class Metrics:
         self._tokens.labels(arch, "output").inc(cost.output_tokens)
         for step in tools.trace:
             self._stage_seconds.labels(arch, step.name).observe(step.ms / 1000)
+            if step.name == "verdict":
+                self._verdicts.labels(step.detail["action"]).inc()

@@ -22,7 +22,7 @@ _READY_WITHIN_S = 3.0
 _PAGE = files("app").joinpath("web/index.html").read_text("utf-8")
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -57,6 +57,8 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     state = state_of(request)
     found = state["metrics"]
+    if (ingestion := state["ports"].ingestion) is not None:
+        found.queue(ingestion.queued())
     try:
         async with asyncio.timeout(_READY_WITHIN_S):
             found.index(await state["ports"].store.documents())

@@ -1,6 +1,7 @@
 """Replies on the wire, each a typed dictionary beside the function that fills it from the domain's types."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -18,9 +19,13 @@ from app.types import (
     Document,
     Hit,
     IndexStamp,
+    Job,
+    JobOutcome,
+    JobState,
     OpKind,
     OpsSource,
     Page,
+    Removed,
     TraceStep,
 )
 
@@ -298,6 +303,69 @@ def document_reply(document: Document) -> DocumentReply:
         "repaired": document.repaired,
         "ingested_at": document.ingested_at,
     }
+
+
+class ProgressReply(TypedDict):
+    pages: int
+    """Parsed."""
+    chunks: int
+    """Indexed."""
+    chunks_total: int
+    """0 until the file is parsed."""
+
+
+class JobReply(TypedDict):
+    job_id: str
+    filename: str
+    source: str
+    """Identifies the filing: another file of the same name replaces it."""
+    sha256: str
+    bytes: int
+    state: JobState
+    progress: ProgressReply
+    outcome: JobOutcome | None
+    document_id: str | None
+    reason: str | None
+    """Of a failure."""
+    detail: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+def job_reply(job: Job) -> JobReply:
+    return {
+        "job_id": job.id,
+        "filename": job.filename,
+        "source": job.source,
+        "sha256": job.sha256,
+        "bytes": job.size,
+        "state": job.state,
+        "progress": {"pages": job.pages, "chunks": job.chunks, "chunks_total": job.chunks_total},
+        "outcome": job.outcome,
+        "document_id": job.document_id,
+        "reason": job.reason,
+        "detail": job.detail,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+    }
+
+
+class JobsReply(TypedDict):
+    jobs: list[JobReply]
+    total: int
+
+
+class RemovedReply(TypedDict):
+    """How much went with a document."""
+
+    document_id: str
+    removed: dict[str, int]
+
+
+def removed_reply(document_id: str, removed: Removed) -> RemovedReply:
+    return {"document_id": document_id, "removed": asdict(removed)}
 
 
 class DocumentsReply(TypedDict):
