@@ -16,8 +16,10 @@ Period: TypeAlias = tuple[str | None, int | None]
 _ANNUAL = frozenset({"10-K", "20-F", "40-F", "AR"})
 _DAY = re.compile(DATE, re.I)
 _MONTH_DAY = re.compile(rf"\b(?:{MONTH})\.?\s+\d{{1,2}}\b", re.I)
-_YEAR = re.compile(r"(?<![\d,.$])(?:FY\s?'?)?((?:19|20)\d\d)\b(?!,\d)|\bFY\s?'?(\d\d)\b", re.I)
-_QUARTER = re.compile(r"\bQ([1-4])\b|\b(first|second|third|fourth)\s+(?:fiscal\s+)?quarter\b", re.I)
+_YEAR = re.compile(r"(?<![\d,.$])(?:FY\s?'?)?((?:19|20)\d\d)\b(?!,\d)|\b(?:FY|[1-4]Q|Q[1-4])\s?'?(\d\d)\b", re.I)
+_QUARTER = re.compile(
+    r"\bQ([1-4])(?=\b|FY)|\b([1-4])Q(?=\b|\d)|\b(first|second|third|fourth)\s+(?:fiscal\s+)?quarter\b", re.I
+)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 _COUNTS = {
     "three": 3, "six": 6, "nine": 9, "twelve": 12, "thirteen": 13, "fourteen": 14, "twenty-six": 26,
@@ -29,10 +31,10 @@ _LASTS = (
     (re.compile(r"\b(?:half|six)[\s-]years?\b", re.I), 6),
     (re.compile(r"\b(?:fiscal\s+)?years?(?:\s+then)?\s+end(?:ed|ing)\b|\bannual\b|\byear\s+to\s+date\b", re.I), 12),
 )
-_BALANCE_ROW = re.compile(r"\s*(?:\w+\s+){0,2}balances?\b|\s*(?:as\s+of|at)\b", re.I)
+_AT_DAY = re.compile(rf"(?:^|\b(?:at|as\s+of)\s+|\bbalances?,?\s+)({DATE})\W*$", re.I)
 _YEAR_ROW = re.compile(r"\s*(?:fiscal\s+(?:year\s+)?)?(?:FY\s?'?)?(?:(?:19|20)\d\d|\d\d)\s*:?", re.I)
 _INSTANT = re.compile(r"\b(?:as\s+of|as\s+at)\b|^at\b", re.I)
-_BALANCES = re.compile(r"balance\s+sheets?|financial\s+(?:position|condition)", re.I)
+_BALANCES = re.compile(r"balance\s+sheets?|statements?\s+of\s+financial\s+(?:position|condition)", re.I)
 _FLOWS = re.compile(
     r"statements?\s+of\s+(?:\w+\s+)*?(?:income|operations|earnings|loss|cash\s+flows?|comprehensive)"
     r"|income\s+statements?|cash\s+flows?\s+statements?",
@@ -88,26 +90,43 @@ def period_of(header: str, head: str, statement: str | None, years: FiscalYears)
         quarter = _quarter(header)
         day = years.end(year, quarter or 4)
         if quarter:
-            return (day.isoformat() if day else None, 3)
+            return (_iso(day), 3)
         if months != 12 and not (years.annual and months is None):
             day = None
     if day is None and not _year(header):
         return None, None
     if months is None or _BALANCES.search(f"{statement} {head}"):
         months = _kind(header, f"{statement} {head}", years)
-    return day.isoformat() if day else None, months
+    return _iso(day), months
 
 
-def row_period(label: str, years: FiscalYears) -> Period:
-    """That a row's own label names: "Balance at December 31, 2022", "Q4 2022", "2022"; not the year a note is due."""
-    if _BALANCE_ROW.match(label) and (found := _DAY.search(label)):
-        day = parse_date(found[0])
-        return (day.isoformat(), 0) if day else (None, None)
+def row_period(heading: str, label: str, column: Period, years: FiscalYears) -> Period:
+    """That a row names itself, or the heading it stands under: "Balance at December 31, 2022", "First quarter".
+
+    The column's period where it names none; the year in which a note is due is none.
+    """
+    for text in (label, heading):
+        if found := _AT_DAY.search(text):
+            return _iso(parse_date(found[1])), 0
+        if (months := _months(text)) and (found := _DAY.search(text)):
+            return _iso(parse_date(found[0])), months
     year, quarter = _year(label), _quarter(label)
-    if year is None or not (quarter or _YEAR_ROW.fullmatch(label)):
-        return None, None
-    end = years.end(year, quarter or 4)
-    return (end.isoformat() if end else None), 3 if quarter else 12
+    if quarter and (year or column[1] == 12):
+        end = years.end(year, quarter) if year else _quarter_of(column[0], quarter, years)
+        return _iso(end), 3
+    if column[0] is None and year and _YEAR_ROW.fullmatch(label):
+        return _iso(years.end(year)), 12
+    return column
+
+
+def _quarter_of(year_end: str | None, quarter: int, years: FiscalYears) -> date | None:
+    """The quarter's end in the fiscal year that ends on this day."""
+    year = next((year for year, end in years.ends.items() if _iso(end) == year_end), None)
+    return years.end(year, quarter) if year else None
+
+
+def _iso(day: date | None) -> str | None:
+    return day.isoformat() if day else None
 
 
 def _day(header: str, head: str) -> date | None:
@@ -133,7 +152,7 @@ def _year(text: str) -> int | None:
 
 def _quarter(text: str) -> int | None:
     found = _QUARTER.search(text)
-    return (int(found[1]) if found[1] else _ORDINALS[found[2].lower()]) if found else None
+    return (int(found[1] or found[2] or 0) or _ORDINALS[found[3].lower()]) if found else None
 
 
 def _months(text: str) -> int | None:

@@ -145,9 +145,8 @@ class _TableReader:
         header = self._table.columns[column]
         unit, scale = self._unit(label, header, number)
         chunk = self._places.at(self._page.number, *span)
-        period_end, months = self._periods[column]
-        if period_end is None:
-            period_end, months = row_period(row.label, self._years)
+        heading = label.removesuffix(row.label.rstrip(" .:…$")).rstrip(": ")
+        period_end, months = row_period(heading, row.label, self._periods[column], self._years)
         return Figure(
             document_id=self._document_id,
             page=self._page.number,

@@ -33,7 +33,7 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from functools import partial
@@ -98,6 +98,7 @@ _TOKEN = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`|--[^\n]*|/\*.*?(?:\*/|\Z)|\w+|\S""", re.S
 )
 _UNQUOTED = str.maketrans("", "", '"[]`')
+_TABLES = frozenset({"document", "reader", "figure", "caller"})
 _BUSY_S = 30.0
 """How long a writer waits for another."""
 
@@ -172,7 +173,9 @@ class SqliteFigures:
             return []
         names = [field for field in _OF_FIGURE if field != "scaled_value"]
         with self._reading() as connection:
-            found = connection.execute(f"SELECT {', '.join(names)} FROM figure WHERE document_id = ? ORDER BY rowid", [document_id])
+            found = connection.execute(
+                f"SELECT {', '.join(names)} FROM figure WHERE document_id = ? ORDER BY rowid", [document_id]
+            )
             return [_figure(document_id, dict(zip(names, row, strict=True))) for row in found]
 
     @contextmanager
@@ -192,9 +195,8 @@ class SqliteFigures:
         with self._reading() as connection:
             inner = _restrict(connection, access)
             connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
-            connection.set_authorizer(partial(_authorize, inner))
             try:
-                _refuse_expansion(sql)
+                connection.set_authorizer(partial(_authorize, inner, _named_subqueries(sql)))
                 cursor = connection.execute(sql)
                 found = cursor.fetchmany(limit + 1)
                 if cursor.description is None:
@@ -258,7 +260,13 @@ def _restrict(connection: sqlite3.Connection, access: Access) -> str:
 
 
 def _authorize(
-    inner: str, action: int, first: str | None, second: str | None, database: str | None, source: str | None
+    inner: str,
+    named: Set[str],
+    action: int,
+    first: str | None,
+    second: str | None,
+    database: str | None,
+    source: str | None,
 ) -> int:
     """The callback of sqlite3.set_authorizer: SELECT, the view and pure functions alone."""
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
@@ -266,22 +274,28 @@ def _authorize(
     if action == sqlite3.SQLITE_FUNCTION and second in _FUNCTIONS:
         return sqlite3.SQLITE_OK
     within = first == "figures" or source == inner or (first == inner and source == "figures")
+    within |= second == "" and first is not None and first.lower() in named - _TABLES
     return sqlite3.SQLITE_OK if action == sqlite3.SQLITE_READ and within else sqlite3.SQLITE_DENY
 
 
-def _refuse_expansion(sql: str) -> None:
-    """Raises ValueError where named subqueries multiply: SQLite copies each wherever it is named, before any clock."""
+def _named_subqueries(sql: str) -> Set[str]:
+    """Names that WITH defines. Raises ValueError where they multiply: SQLite copies each wherever it is named, and that
+    before it looks at the clock.
+    """
     tokens = [t.translate(_UNQUOTED).lower() for t in _TOKEN.findall(sql) if not t.startswith(("--", "/*", "'"))]
     named = Counter(tokens)
+    names: set[str] = set()
     copies = 1
     for index, token in enumerate(tokens[:-1]):
         if token != "as":
             continue
         after = [t for t in tokens[index + 1 : index + 4] if t not in ("not", "materialized")]
         if after[:1] == ["("]:
-            copies *= max(named[tokens[_name_before(tokens, index)]] - 1, 1)
+            names.add(name := tokens[_name_before(tokens, index)])
+            copies *= max(named[name] - 1, 1)
     if copies > _EXPANSIONS:
         raise ValueError("too many references to subqueries named by WITH")
+    return names
 
 
 def _name_before(tokens: Sequence[str], index: int) -> int:
