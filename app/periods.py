@@ -1,6 +1,7 @@
 """Fiscal years, quarters and days, as questions and filings name them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _FISCAL = re.compile(r"\b(?:FY\s?'?)?(?P<year>(?:19|20)\d\d)\b|\bFY\s?'?(?P<short>\d\d)\b", re.I)
@@ -40,8 +41,20 @@ def named_periods(question: str) -> tuple[Period, ...]:
             found[make(match)] = None
         rest = pattern.sub(" ", rest)
     for match in _FISCAL.finditer(rest):
-        found[Period(int(match["year"] or f"20{match['short']}"))] = None
+        found[_year(match)] = None
     return tuple(found)
+
+
+def without_periods(text: str, periods: Sequence[Period]) -> str:
+    """The text less the words that name these periods."""
+    gone = set(periods)
+    for pattern, make in ((_ENDED, _day), (_QUARTER_FIRST, _quarter), (_YEAR_FIRST, _quarter), (_FISCAL, _year)):
+        text = pattern.sub(lambda match, make=make: " " if make(match) in gone else match[0], text)  # type: ignore[misc]
+    return " ".join(text.split())
+
+
+def _year(match: re.Match[str]) -> Period:
+    return Period(int(match["year"] or f"20{match['short']}"))
 
 
 def _day(match: re.Match[str]) -> Period:

@@ -27,6 +27,12 @@ _FORMS = (
     ("20-F", re.compile(r"\b20-?F\b", re.I)),
     ("ER", re.compile(r"\b(?:earnings|press) releases?\b", re.I)),
 )
+_PROPER = r"[A-Z][\w&.-]*(?:\s+(?:&\s+)?[A-Z][\w&.-]*){0,4}?"
+_TITLED = re.compile(
+    rf"(?P<name>{_PROPER}\s+(?:Corporation|Corp|Incorporated|Inc|Company|Limited|Ltd|PLC|plc|LLC|N\.V|S\.A|AG|SE)\b)"
+)
+_OWNER = re.compile(rf"(?P<name>{_PROPER})['’]s?(?=\s)")
+_NO_NAMES = frozenset("the a an what which who whose how does did do is are was were has have had".split())
 _LATEST = re.compile(
     r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
 )
@@ -50,6 +56,8 @@ class Reading:
     """Whether it asks for the newest of them, and only that is meant."""
     relaxed: tuple[str, ...] = ()
     """What the question names but no filing of these companies matches, and was therefore left out."""
+    strangers: tuple[str, ...] = ()
+    """What it gives as a company's name, where none of the index is named."""
 
 
 def read(question: str, catalogue: Sequence[Document]) -> Reading:
@@ -73,7 +81,8 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
         unmatched.append({*(() if by_period else map(str, periods)), *(() if by_form else forms)})
     relaxed = tuple(sorted(set.intersection(*unmatched))) if unmatched else ()
     ids = tuple(sorted(d.id for d in chosen))
-    return Reading(ids, tuple(companies), tuple(map(str, periods)), forms, latest, relaxed)
+    unknown = () if companies else strangers(question)
+    return Reading(ids, tuple(companies), tuple(map(str, periods)), forms, latest, relaxed, unknown)
 
 
 def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms: Sequence[str]) -> list[Document]:
@@ -102,6 +111,12 @@ def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[s
         if company and (ticker in verbatim or any(f" {name} " in text for name in _names(company))):
             found.add(company)
     return frozenset(found)
+
+
+def strangers(question: str) -> tuple[str, ...]:
+    """What stands as a company's name in a question: with a suffix (Acme Corp.) or as an owner (Acme's)."""
+    found = [match["name"].strip() for pattern in (_TITLED, _OWNER) for match in pattern.finditer(question)]
+    return tuple(dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES))
 
 
 @lru_cache(maxsize=10_000)
@@ -136,6 +151,11 @@ def reports(document: Document, period: Period) -> bool:
     return fiscal or period == calendar_quarter(meta.period_end) or bool(label)
 
 
+def reporting(documents: Sequence[Document], period: Period) -> list[Document]:
+    """Filings for the period, a whole year's annual one alone; else annual ones of the next two years."""
+    return _for_periods(documents, [period], ()) or _comparatives(documents, [period])
+
+
 def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list[Document]:
     """Annual filings of the next two years, which restate the year asked for, where that year's own is missing."""
     years = {p.year for p in periods if p.quarter is None and p.day is None}
@@ -152,6 +172,11 @@ async def narrowed(question: Question, tools: Tools) -> tuple[Filter, str]:
     Within a company's filings its name tells nothing, but stands in every chunk's context. What was read goes into the
     trace.
     """
+    return narrowing(question, await noted_reading(question, tools))
+
+
+async def noted_reading(question: Question, tools: Tools) -> Reading:
+    """What was read goes into the trace."""
     reading = read(question.text, await tools.catalogue())
     tools.note(
         "read",
@@ -163,6 +188,11 @@ async def narrowed(question: Question, tools: Tools) -> tuple[Filter, str]:
         documents=reading.documents[:_SHOWN],
         documents_total=len(reading.documents),
     )
+    return reading
+
+
+def narrowing(question: Question, reading: Reading) -> tuple[Filter, str]:
+    """`narrowed`, of a reading at hand."""
     if not reading.documents:
         return question.where, question.text
     named = Condition("document_id", "$in", reading.documents)

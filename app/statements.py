@@ -207,13 +207,13 @@ def worded(statement: Statement, columns: Sequence[int]) -> str:
     """
     marker = f"[{statement.marker}]"
     if statement.row is None or not columns:
-        return f"{_plain(statement.unit.text)} {marker}"
+        return f"{plain(statement.unit.text)} {marker}"
     values = ", ".join(statement.row.values[i] for i in columns)
     headers = "; ".join(statement.chunk.columns[i] for i in columns)
     unit = _unit_of(statement)
     group = statement.group if not any(ch.isdigit() for ch in statement.group) else ""
-    label = _plain(f"{group} {statement.row.label}").rstrip(":")
-    return f"{label}: {_plain(values)} {marker}. For {_plain(headers)}{unit} {marker}."
+    label = plain(f"{group} {statement.row.label}").rstrip(":")
+    return f"{label}: {plain(values)} {marker}. For {plain(headers)}{unit} {marker}."
 
 
 def _unit_of(statement: Statement) -> str:
@@ -225,7 +225,7 @@ def _unit_of(statement: Statement) -> str:
     return f", in {unit.lower()}" if unit.lower() in ("thousands", "millions", "billions") else f", {unit}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     return _BRACKETED.sub(r"(\1)", " ".join(text.split()))
 
 

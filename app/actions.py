@@ -1,0 +1,75 @@
+"""An agent's actions: numbered and traced, limited in number and time, each identical one taken once."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from app.errors import LimitExceeded, SextantError, Timeout
+from app.tools import ACTION, Tools
+
+T = TypeVar("T")
+ToolName: TypeAlias = Literal["search", "open_page", "follow_entity", "figures", "calculate", "answer"]
+"""What an action can do; also a label of metrics, so the list is closed."""
+
+
+class RepeatedAction(SextantError):
+    """An action identical to an earlier one, which would give the same again."""
+
+    status = 409
+    error_code = "repeated_action"
+    title = "Repeated action"
+
+
+@dataclass(slots=True)
+class Actions:
+    """One request's. `take` is safe to call from several tasks at once."""
+
+    tools: Tools
+    most: int
+    """Actions allowed."""
+    timeout_s: float
+    """Seconds one may take."""
+    taken: int = 0
+    _seen: set[str] = field(default_factory=set)
+
+    async def take(
+        self,
+        tool: ToolName,
+        arguments: Mapping[str, Any],
+        thought: str,
+        work: Callable[[], Awaitable[T]],
+        results: Callable[[T], Sequence[str]] = lambda _: (),
+    ) -> T:
+        """The work's result; `results` says its ids for the trace.
+
+        Raises RepeatedAction, LimitExceeded, Timeout and what the work raises; each is in the trace.
+        """
+        self.taken += 1
+        number = self.taken
+        step = self.tools.note("act", step=number, tool=tool, arguments=dict(arguments), thought=thought)
+        token = ACTION.set(number)
+        try:
+            self._check(tool, arguments)
+            async with asyncio.timeout(self.timeout_s):
+                found = await work()
+            step.detail["results"] = list(results(found))
+            return found
+        except SextantError as error:
+            step.detail["error"] = error.error_code
+            raise
+        except TimeoutError:
+            step.detail["error"] = Timeout.error_code
+            raise Timeout(f"{tool} took longer than {self.timeout_s:g} s") from None
+        finally:
+            ACTION.reset(token)
+            self.tools.emit("stage", step)
+
+    def _check(self, tool: ToolName, arguments: Mapping[str, Any]) -> None:
+        if self.taken > self.most:
+            raise LimitExceeded(f"the limit of {self.most} actions is reached")
+        key = json.dumps([tool, arguments], sort_keys=True, default=str)
+        if key in self._seen:
+            raise RepeatedAction(f"{tool} was called with the same arguments before")
+        self._seen.add(key)
