@@ -14,7 +14,7 @@ Period: TypeAlias = tuple[str | None, int | None]
 """ISO date of its end and its length in months, 0 for an instant; None is unknown."""
 
 _ANNUAL = frozenset({"10-K", "20-F", "40-F", "AR"})
-_DAY = re.compile(DATE, re.I)
+DAY = re.compile(DATE, re.I)
 _MONTH_DAY = re.compile(rf"\b(?:{MONTH})\.?\s+\d{{1,2}}\b", re.I)
 _YEAR = re.compile(r"(?<![\d,.$])(?:FY\s?'?)?((?:19|20)\d\d)\b(?!,\d)|\b(?:FY|[1-4]Q|Q[1-4])\s?'?(\d\d)\b", re.I)
 _QUARTER = re.compile(
@@ -31,8 +31,10 @@ _LASTS = (
     (re.compile(r"\b(?:half|six)[\s-]years?\b", re.I), 6),
     (re.compile(r"\b(?:fiscal\s+)?years?(?:\s+then)?\s+end(?:ed|ing)\b|\bannual\b|\byear\s+to\s+date\b", re.I), 12),
 )
-_AT_DAY = re.compile(rf"(?:^|\b(?:at|as\s+of)\s+|\bbalances?,?\s+)({DATE})\W*$", re.I)
+_AT = re.compile(rf"(?:^|\b(?:at|as\s+of)\s+|\bbalances?,?\s+)({DATE})\W*$", re.I)
+_RANGE = re.compile(rf"({DATE})\s*(?:[–—-]|to|through)\s*({DATE})", re.I)
 _YEAR_ROW = re.compile(r"\s*(?:fiscal\s+(?:year\s+)?)?(?:FY\s?'?)?(?:(?:19|20)\d\d|\d\d)\s*:?", re.I)
+_SPOKEN_OF = re.compile(rf"\b(?:as\s+of|at|ended|ending)\s+({DATE})", re.I)
 _INSTANT = re.compile(r"\b(?:as\s+of|as\s+at)\b|^at\b", re.I)
 _BALANCES = re.compile(r"balance\s+sheets?|statements?\s+of\s+financial\s+(?:position|condition)", re.I)
 _FLOWS = re.compile(
@@ -73,7 +75,7 @@ def fiscal_years(meta: DocumentMeta, heads: Iterable[str]) -> FiscalYears:
         ends = {meta.fiscal_year + n: _month_end(months_later(year_end, 12 * n)) for n in range(-12, 6)}
     elif quarter == 4:
         ends[meta.fiscal_year] = own
-        for day in {d for head in heads for m in _DAY.finditer(head) if (d := parse_date(m[0]))}:
+        for day in {d for head in heads for m in DAY.finditer(head) if (d := parse_date(m[0]))}:
             years = round((day - own).days / 365.25)
             if abs(day - months_later(own, 12 * years)) <= _NEAR:
                 ends.setdefault(meta.fiscal_year + years, day)
@@ -94,7 +96,7 @@ def period_of(header: str, head: str, statement: str | None, years: FiscalYears)
         if months != 12 and not (years.annual and months is None):
             day = None
     if day is None and not _year(header):
-        return None, None
+        return _of_head(head)
     if months is None or _BALANCES.search(f"{statement} {head}"):
         months = _kind(header, f"{statement} {head}", years)
     return _iso(day), months
@@ -105,10 +107,12 @@ def row_period(heading: str, label: str, column: Period, years: FiscalYears) -> 
 
     The column's period where it names none; the year in which a note is due is none.
     """
+    if between := _RANGE.search(label):
+        return _between(parse_date(between[1]), parse_date(between[2]))
     for text in (label, heading):
-        if found := _AT_DAY.search(text):
+        if found := _AT.search(text):
             return _iso(parse_date(found[1])), 0
-        if (months := _months(text)) and (found := _DAY.search(text)):
+        if (months := _months(text)) and (found := DAY.search(text)):
             return _iso(parse_date(found[0])), months
     year, quarter = _year(label), _quarter(label)
     if quarter and (year or column[1] == 12):
@@ -117,6 +121,12 @@ def row_period(heading: str, label: str, column: Period, years: FiscalYears) -> 
     if column[0] is None and year and _YEAR_ROW.fullmatch(label):
         return _iso(years.end(year)), 12
     return column
+
+
+def _between(first: date | None, last: date | None) -> Period:
+    if first is None or last is None or last < first:
+        return None, None
+    return _iso(last), round((last - first).days / 30.4) or None
 
 
 def _quarter_of(year_end: str | None, quarter: int, years: FiscalYears) -> date | None:
@@ -129,9 +139,19 @@ def _iso(day: date | None) -> str | None:
     return day.isoformat() if day else None
 
 
+def _of_head(head: str) -> Period:
+    """The one period that a table's head speaks of: "as of December 31, 2022", "for the year ended ..."."""
+    days = {parse_date(m[1]) for m in _SPOKEN_OF.finditer(head)}
+    if len(days) != 1 or len({m[0] for m in DAY.finditer(head)}) != 1:
+        return None, None
+    ended = _SPOKEN_OF.search(head)
+    instant = ended is not None and not ended[0].lower().startswith("end")
+    return _iso(days.pop()), 0 if instant else _months(head)
+
+
 def _day(header: str, head: str) -> date | None:
     """A date in the header, or its year with the one month and day that the header or else the head prints."""
-    if found := _DAY.search(header):
+    if found := DAY.search(header):
         return parse_date(found[0])
     year = _year(header)
     if year is None or _quarter(header):
@@ -173,7 +193,7 @@ def _kind(header: str, where: str, years: FiscalYears) -> int | None:
     """Length of a period that no word tells."""
     if _BALANCES.search(where) or _INSTANT.search(header):
         return 0
-    dated = _DAY.search(header) or _MONTH_DAY.search(header)
+    dated = DAY.search(header) or _MONTH_DAY.search(header)
     if dated and not _FLOWS.search(where):
         return 0
     return 12 if years.annual else None

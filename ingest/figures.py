@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from app.types import Chunk, DocumentMeta, Figure, Page
-from ingest.column_periods import FiscalYears, fiscal_years, period_of, row_period
+from ingest.column_periods import DAY, FiscalYears, fiscal_years, period_of, row_period
 from ingest.filing_text import Fact
 from ingest.tables import Row, Table
 
@@ -30,6 +30,8 @@ _SHARES = re.compile(
     re.I,
 )
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?\b(?!\s+points)", re.I)
+_PERCENT_OF = re.compile(r"\(?(?:as\s+a\s+)?(?:per\s?cent(?:age)?|%)\s+of\b", re.I)
+"""In the head of a table whose amounts have no mark of their own."""
 _COUNT = re.compile(r"^(?:total\s+)?(?:number|count)\s+of\b|\b(?:headcount|employees|store\s+count)$", re.I)
 _EXCEPT = re.compile(r"\b(?:except|other\s+than|unless)\b(.*)", re.I)
 _PER_SHARE_DATA = re.compile(r"\bper[\s-]+share\b", re.I)
@@ -130,6 +132,7 @@ class _TableReader:
         first = next((span for row in table.rows for span in row.spans if span), (table.start, table.start))
         self.statement = _title(page, table) or _section(places.at(page.number, *first))
         self._periods = [period_of(header, self._head, self.statement, years) for header in table.columns]
+        self._percent = found[0] if (found := _PERCENT_OF.search(self._head)) else ""
         self._currency = _table_currency(page.text[table.start : table.end], currency)
 
     def figures(self) -> Iterator[Figure]:
@@ -145,8 +148,7 @@ class _TableReader:
         header = self._table.columns[column]
         unit, scale = self._unit(label, header, number)
         chunk = self._places.at(self._page.number, *span)
-        heading = label.removesuffix(row.label.rstrip(" .:…$")).rstrip(": ")
-        period_end, months = row_period(heading, row.label, self._periods[column], self._years)
+        period_end, months = row_period(self._dated(row), row.label, self._periods[column], self._years)
         return Figure(
             document_id=self._document_id,
             page=self._page.number,
@@ -163,6 +165,11 @@ class _TableReader:
             period_months=months,
         )
 
+    def _dated(self, row: Row) -> str:
+        """The nearest heading above a row that has a date in it, however many others stand between."""
+        above = [r.label for r in self._table.rows if not r.values and r.start < row.start and DAY.search(r.label)]
+        return above[-1] if above else ""
+
     def _label(self, index: int) -> str:
         """The row's label behind its heading; where it has none of its own (a total), the heading alone."""
         rows = self._table.rows
@@ -174,7 +181,8 @@ class _TableReader:
         """Of one figure, and the power of ten it is given in: its own marks, its row, its column, then the table."""
         if number.scale:
             return number.unit or self._currency, number.scale
-        if number.unit == "percent" or (_PERCENT.search(header) and number.unit is None) or _PERCENT.search(label):
+        said = f"{header} {label}" if self._table.unit else f"{header} {label} {self._percent}"
+        if number.unit == "percent" or (number.unit is None and _PERCENT.search(said)):
             return "percent", 0
         if number.unit and number.unit not in _CURRENCIES.values():
             return number.unit, 0

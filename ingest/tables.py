@@ -21,6 +21,7 @@ _PERIOD = re.compile(
     rf"(?:{_MONTHS})\.?\s+\d|\b(?:19|20)\d\d\b|\b(?:months?|weeks?|quarters?|years?|fiscal)\b.*\bended\b|^Q[1-4]\b",
     re.I,
 )
+_DAY_ALONE = re.compile(rf"(?:{_MONTHS})\.?\s+\d{{1,2}},?(?!\s*(?:19|20)\d\d)", re.I)
 _UNIT = re.compile(
     r"\(?[^().;:\n]*?\b((?:(?:u\.?s\.? )?(?:dollars?|amounts?|shares|tabular \w+|\$)[\w $]*? )?(?:in )?"
     r"(?:thousands|millions|billions)(?:[^)\n]*?(?:except|unless)[^)\n]*)?)",
@@ -82,6 +83,8 @@ class Line:
     y1: float
     words: list[Cell]
     values: list[Cell]
+    completes_dates: bool = False
+    """Whether its years complete days that stand in lines above: "December 31, June 30," over "2022 2022"."""
 
     @property
     def height(self) -> float:
@@ -95,6 +98,8 @@ class Line:
     def is_years(self) -> bool:
         if not self.values or not all(_YEAR.fullmatch(v.text) for v in self.values):
             return False
+        if self.completes_dates:
+            return True
         return len({v.text[:4] for v in self.values}) > 1 or _heads(self.label)
 
     @property
@@ -146,8 +151,14 @@ def page_lines(page: Page) -> list[Line]:
         if cells:
             middle = len(y0) // 2
             top, bottom = sorted(y0)[middle], sorted(y1)[middle]
-            lines.append(Line(start, end, top, bottom, cells, _figures(cells, bottom - top)))
+            values = _figures(cells, bottom - top)
+            lines.append(Line(start, end, top, bottom, cells, values, _completes(values, lines[-2:])))
     return lines
+
+
+def _completes(values: Sequence[Cell], above: Sequence[Line]) -> bool:
+    days = sum(len(_DAY_ALONE.findall(" ".join(w.text for w in line.words))) for line in above)
+    return 1 < len(values) <= days and all(_YEAR.fullmatch(v.text) for v in values)
 
 
 def _figures(words: Sequence[Cell], height: float) -> list[Cell]:
