@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     # Index
     data_dir: Path = Path("data")
     collection: str = Field(default="filings", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    graph: bool = True
     qdrant_url: str | None = None
     qdrant_api_key: SecretStr | None = None
     qdrant_timeout_s: float = Field(default=10.0, gt=0, le=_DAY_S)

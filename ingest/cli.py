@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "sql")
+_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "graph", "sql")
 _INGEST_EXAMPLES = """examples:
   sextant-ingest filings/                          every .pdf, .htm and EDGAR .txt below a folder
   sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     delete.add_argument("--tenant", metavar="T", default="default", help="whose --source is meant (default: default)")
     commands.add_parser("verify", parents=[common], help="check that the index is whole; exit status 1 if not")
     commands.add_parser("figures", parents=[common], help="derive figures for an index that was built without them")
+    commands.add_parser("graph", parents=[common], help="derive the graph for an index that was built without it")
     _sql(commands.add_parser("sql", parents=[common], epilog=_SQL_EXAMPLES, formatter_class=raw, help="query figures"))
     return parser
 

@@ -21,7 +21,7 @@ from app.errors import SextantError, StoreUnavailable
 from app.opening import any_stamp, index_stamp, open_embedder, open_store
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
-from ingest import figure_commands
+from ingest import figure_commands, graph_commands
 from ingest.chunking import Chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
 from ingest.indexing import Index
@@ -86,6 +86,7 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
         "delete": _delete,
         "verify": _verify,
         "figures": _figures,
+        "graph": _graph,
         "sql": _sql,
     }
     command = commands[options.command]
@@ -110,6 +111,7 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
         timeout_s=options.timeout_s,
         max_bytes=options.max_bytes,
         max_pages=options.max_pages,
+        graph=settings.graph,
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:
@@ -209,6 +211,11 @@ def _deleted(as_json: bool, document_id: str, removed: Removed) -> None:
 async def _figures(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     async with open_index(settings, False) as index:
         return await figure_commands.derive(options, index, report)
+
+
+async def _graph(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    async with open_index(settings, False) as index:
+        return await graph_commands.derive(options, index, report)
 
 
 async def _sql(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

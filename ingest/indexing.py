@@ -29,8 +29,8 @@ class Tally:
     chunks_parsed: int = 0
     chunks: int = 0
     """Written."""
-    seconds: dict[str, float] = field(default_factory=lambda: {"parse": 0.0, "embed": 0.0, "write": 0.0})
-    """Busy time by stage: parsing summed over its processes."""
+    seconds: dict[str, float] = field(default_factory=lambda: {"parse": 0.0, "graph": 0.0, "embed": 0.0, "write": 0.0})
+    """Busy time by stage: parsing summed over its processes, and the graph's part of it."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -129,6 +129,7 @@ class Indexer:
                     await self._store.put_pages(document, pages)
                 if self._figures:
                     await self._figures.put(document, filing.parsed.figures())
+                await self._store.put_records(document.id, filing.parsed.records())
             for chunks in filing.parsed.chunks():
                 for chunk in chunks:
                     await pieces.put((filing, chunk))

@@ -340,6 +340,7 @@ async def open_intake(
         timeout_s=settings.parse_timeout_s,
         max_bytes=settings.max_upload_bytes,
         max_pages=settings.max_upload_pages,
+        graph=settings.graph,
         memory_bytes=settings.parse_memory_bytes,
         abandoned_after=timedelta(hours=1) if settings.qdrant_url else timedelta(0),
     )

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import DocumentError
-from app.types import Chunk, Document, DocumentMeta, Figure, Page
+from app.types import Chunk, Document, DocumentMeta, Entity, Figure, Page, Relation
 from ingest.chunking import Chunker
+from ingest.entities import extract
 from ingest.figures import figures
 from ingest.metadata import read_metadata
 from ingest.reading import read_filing
@@ -21,6 +22,7 @@ from ingest.tables import tables
 
 _PAGES_PER_BATCH = 32
 _CHUNKS_PER_BATCH = 64
+_RECORDS_PER_BATCH = 256
 _FIGURES_PER_BATCH = 1024
 
 
@@ -40,6 +42,17 @@ class Job:
     max_pages: int
     spool: Path
     """Folder in which the pages and chunks are left."""
+    graph: bool = False
+    """Whether entities and relations are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCost:
+    """What the graph took for one filing."""
+
+    seconds: float
+    entities: int
+    relations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,7 @@ class Parsed:
     file: Path
     seconds: float
     """It took to parse."""
+    graph: GraphCost | None = None
 
     def pages(self) -> Iterator[list[Page]]:
         """In order, some at a time."""
@@ -61,6 +75,9 @@ class Parsed:
 
     def figures(self) -> list[Figure]:
         return [figure for batch in self._batches("figures") for figure in batch]
+
+    def records(self) -> list[Entity | Relation]:
+        return [record for batch in self._batches("records") for record in batch]
 
     def _batches(self, kind: str) -> Iterator[list[Any]]:
         with self.file.open("rb") as file:
@@ -97,16 +114,29 @@ def parse(job: Job) -> Parsed:
         job.document_id, job.sha256, meta, len(text.pages), len(chunks), empty, text.repaired, "ingesting"
     )
     numbers = figures(job.document_id, meta, text.pages, found, chunks, text.facts)
+    records, graph = _graph(job, meta, text.pages, chunks)
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
         for kind, items, size in (
             ("pages", text.pages, _PAGES_PER_BATCH),
             ("chunks", chunks, _CHUNKS_PER_BATCH),
             ("figures", numbers, _FIGURES_PER_BATCH),
+            ("records", records, _RECORDS_PER_BATCH),
         ):
             for batch in _batched(items, size):
                 pickle.dump((kind, batch), spool, pickle.HIGHEST_PROTOCOL)
-    return Parsed(document, file, time.perf_counter() - began)
+    return Parsed(document, file, time.perf_counter() - began, graph)
+
+
+def _graph(
+    job: Job, meta: DocumentMeta, pages: Sequence[Page], chunks: Sequence[Chunk]
+) -> tuple[list[Entity | Relation], GraphCost | None]:
+    if not job.graph:
+        return [], None
+    began = time.perf_counter()
+    records = extract(job.document_id, meta, pages, chunks)
+    entities = sum(isinstance(record, Entity) for record in records)
+    return records, GraphCost(time.perf_counter() - began, entities, len(records) - entities)
 
 
 def _batched(items: Sequence[Any], size: int) -> Iterator[list[Any]]:

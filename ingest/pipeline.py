@@ -19,7 +19,7 @@ from app.types import Document
 from ingest.chunking import Chunker
 from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
-from ingest.parsing import Job, Parsed, parse, slug
+from ingest.parsing import GraphCost, Job, Parsed, parse, slug
 from ingest.registry import Registry
 from ingest.sources import LocalFile, Source, fetch, stem_of
 
@@ -40,6 +40,8 @@ class Outcome:
     reason: str | None = None
     """Of a failure: one of the reasons of DocumentError."""
     detail: str | None = None
+    graph: GraphCost | None = None
+    """Of a filing newly written, where there is a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Options:
     """Per file; None is 60 s and 3 s more for every MiB."""
     max_bytes: int = 512 << 20
     max_pages: int = 5000
+    graph: bool = False
+    """Whether entities and relations are kept."""
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -182,6 +186,7 @@ class Batch:
             chunker=self._chunker,
             max_pages=options.max_pages,
             spool=folder,
+            graph=options.graph,
         )
 
     async def _parse(self, source: Source, file: LocalFile, job: Job, filings: Filings) -> None:
@@ -197,6 +202,7 @@ class Batch:
         self.tally.pages += document.pages
         self.tally.chunks_parsed += document.chunks
         self.tally.seconds["parse"] += parsed.seconds
+        self.tally.seconds["graph"] += parsed.graph.seconds if parsed.graph else 0.0
         older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
         filing = Filing(source, parsed, bool(older), document.chunks)
         if self._index:
@@ -218,7 +224,8 @@ class Batch:
         for old in self._registry.replaced_by(filing.source.uri, document.id):
             if old.sha256 not in self._taken | self._awaited:
                 await self._delete(old)
-        self._report(Outcome(filing.source, "replaced" if filing.replaces else "created", document))
+        outcome: OutcomeName = "replaced" if filing.replaces else "created"
+        self._report(Outcome(filing.source, outcome, document, graph=filing.parsed.graph))
 
     async def _sweep(self) -> None:
         """Remove what earlier runs left when they died, and records that other files of this batch needed longer."""

@@ -80,6 +80,8 @@ class JsonReport:
         if document:
             line |= {"document_id": document.id, "pages": document.pages, "chunks": document.chunks}
             line |= {"empty_pages": list(document.empty_pages), "repaired": document.repaired}
+        if graph := outcome.graph:
+            line |= {"entities": graph.entities, "relations": graph.relations, "graph_seconds": round(graph.seconds, 3)}
         if outcome.reason:
             line |= {"reason": outcome.reason, "detail": outcome.detail}
         write_json("file", line)
@@ -178,6 +180,8 @@ def described(outcome: Outcome) -> str:
         return f"{outcome.reason}: {outcome.detail}"
     document = outcome.document
     parts = [f"{document.pages} pages, {document.chunks} chunks", document.id]
+    if graph := outcome.graph:
+        parts.append(f"{graph.entities} entities and {graph.relations} relations in {graph.seconds:.1f} s")
     if document.repaired:
         parts.append("repaired, text may be missing")
     if document.empty_pages:

@@ -19,7 +19,7 @@ from app.ports import Generator
 from app.settings import Settings
 from app.tools import Ports
 from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Page
-from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
+from tests.fakes import LOGIT_ALONE, STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder, WordReranker
 
 DEV_DATA = Path(__file__).parents[2] / "shared" / "data"
 """Real filings and questions for development; tests that need them are skipped where they are absent."""
@@ -49,6 +49,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(autouse=True)
+def no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ingestion without the graph, whose tagger takes seconds to load; a test that wants it says so."""
+    monkeypatch.setenv("GRAPH", "false")
+
+
 async def fill(store: FakeStore) -> None:
     for document_id, (meta, texts) in FILINGS.items():
         document = Document(document_id, "0" * 64, meta, len(texts), len(texts), ingested_at="2024-05-01T00:00:00Z")
@@ -74,8 +80,8 @@ def make_ports() -> MakePorts:
     async def make(generator: Generator | None = None, **others: Any) -> Ports:
         store = FakeStore(STAMP)
         await fill(store)
-        ports = Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, generator or QuotingGenerator())
-        return replace(ports, **others)
+        ports = Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, generator or QuotingGenerator(), WordReranker())
+        return replace(ports, **{"calibration": LOGIT_ALONE, **others})
 
     return make
 

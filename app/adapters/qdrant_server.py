@@ -283,6 +283,8 @@ class ServerStore:
 
     async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
         points = [models.PointStruct(id=gp.point_id(r), vector={}, payload=gp.record_payload(r)) for r in records]
+        if not await self._has_graph():
+            await self._create(("-graph",), shards=1, replicas=1)
         stale = await self._record_ids(document_id) - {str(point.id) for point in points}
         await self._delete(self._graph, [*sorted(stale)])
         await self._upsert(self._graph, points)
