@@ -16,7 +16,7 @@ _QUARTER_FIRST = re.compile(
     re.I,
 )
 _YEAR_FIRST = re.compile(r"\b(?P<year>(?:19|20)\d\d)[\s-]*Q(?P<digit>[1-4])\b", re.I)
-_MONTHS = "january february march april may june july august september october november december".split()
+MONTHS = "january february march april may june july august september october november december".split()
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
@@ -58,7 +58,7 @@ def _year(match: re.Match[str]) -> Period:
 
 
 def _day(match: re.Match[str]) -> Period:
-    month = _MONTHS.index(match["month"].lower()) + 1
+    month = MONTHS.index(match["month"].lower()) + 1
     return Period(int(match["year"]), None, f"{match['year']}-{month:02d}-{int(match['day']):02d}")
 
 

@@ -33,6 +33,10 @@ Write one short paragraph as it might stand in a company's annual or quarterly r
 question. Use the words and the form that such reports use, with plausible figures. Write the paragraph alone: no \
 heading, no introduction, no comment."""
 
+_REWRITING = """\
+Write the search words for a question about company filings: the terms that the filing itself would print for it, \
+such as the names of statement lines and of sections, with the period. Reply with those words alone, on one line."""
+
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters outside the control and format categories that show nothing and can smuggle data."""
 _LINE_END = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
@@ -62,6 +66,11 @@ def sanitise(text: str) -> str:
     text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cn", "Co", "Cs"))
     text = _CLOSING.sub(")", _OPENING.sub("(", _MARKER.sub("[note ", text)))
     return _REFUSAL.sub(lambda match: match[0].lower(), _ROLE.sub(r"\1(\2)", text))
+
+
+def rewritten(question: str) -> Messages:
+    """Messages that ask for a question in the words of filings."""
+    return ("system", _REWRITING), ("user", f"Question: {sanitise(question)}")
 
 
 def grounded(question: str, hits: Sequence[Hit], *, budget_chars: int) -> Messages:

@@ -1,11 +1,11 @@
 """Reads a question for the filings it names: company, form, fiscal period, resolved against those that are indexed."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.periods import Period, calendar_quarter, named_periods
+from app.periods import MONTHS, Period, calendar_quarter, named_periods
 from app.tools import Tools
 from app.types import Condition, Document, Filter, Question
 
@@ -32,7 +32,16 @@ _TITLED = re.compile(
     rf"(?P<name>{_PROPER}\s+(?:Corporation|Corp|Incorporated|Inc|Company|Limited|Ltd|PLC|plc|LLC|N\.V|S\.A|AG|SE)\b)"
 )
 _OWNER = re.compile(rf"(?P<name>{_PROPER})['’]s?(?=\s)")
-_NO_NAMES = frozenset("the a an what which who whose how does did do is are was were has have had".split())
+_SUBJECT = re.compile(r"\b(?:[Dd]oes|[Dd]id|[Hh]as|[Ii]s|[Ww]as|[Ww]ill|[Cc]an) (?P<name>(?:[A-Z][a-z]+)+)\b")
+_NO_NAMES = frozenset(MONTHS) | frozenset(
+    "a an are did do does fiscal form had has have how is item note part the was were what which who whose".split()
+)
+_OUTLOOK = re.compile(
+    r"\b(?:expect|forecast|guidance|outlook|plans?\b|project|anticipat|estimat|matur|due\b|commit|future|schedul|will\b)",
+    re.I,
+)
+_EVENT = re.compile(rf"\b(?:{'|'.join(MONTHS)})\s+(?:19|20)\d\d\b", re.I)
+"""A month: filings tell of what happened between a period's end and their own date."""
 _LATEST = re.compile(
     r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
 )
@@ -58,6 +67,8 @@ class Reading:
     """What the question names but no filing of these companies matches, and was therefore left out."""
     strangers: tuple[str, ...] = ()
     """What it gives as a company's name, where none of the index is named."""
+    beyond: tuple[str, ...] = ()
+    """Periods asked for, of one after the last filing of every company named; empty where it asks for an outlook."""
 
 
 def read(question: str, catalogue: Sequence[Document]) -> Reading:
@@ -81,8 +92,16 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
         unmatched.append({*(() if by_period else map(str, periods)), *(() if by_form else forms)})
     relaxed = tuple(sorted(set.intersection(*unmatched))) if unmatched else ()
     ids = tuple(sorted(d.id for d in chosen))
-    unknown = () if companies else strangers(question)
-    return Reading(ids, tuple(companies), tuple(map(str, periods)), forms, latest, relaxed, unknown)
+    return Reading(
+        ids,
+        tuple(companies),
+        tuple(map(str, periods)),
+        forms,
+        latest,
+        relaxed,
+        () if companies else strangers(question),
+        () if _OUTLOOK.search(question) or _EVENT.search(question) else _beyond(catalogue, companies, periods),
+    )
 
 
 def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms: Sequence[str]) -> list[Document]:
@@ -94,6 +113,23 @@ def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms
         whole = period.quarter is None and period.day is None and not forms
         found |= {d.id: d for d in (annual if whole and annual else reporting)}
     return list(found.values())
+
+
+def _beyond(catalogue: Sequence[Document], companies: Collection[str], periods: Sequence[Period]) -> tuple[str, ...]:
+    """Periods that had not ended when the last filing of these companies was made, if all are such."""
+    own = [d.meta for d in catalogue if d.meta.company in companies and d.meta.period_end]
+    if not own:
+        return ()
+    last_day = max(meta.period_end or "" for meta in own)
+    last_year = max(int(last_day[:4]), max(meta.fiscal_year or 0 for meta in own))
+    ends = [(calendar_quarter(meta.period_end), meta.fiscal_year, meta.fiscal_period) for meta in own]
+    calendar = max((p.year, p.quarter or 0) for p, _, _ in ends if p)
+    fiscal = max((year or 0, int(name[1:]) if name and name[1:].isdigit() else 4) for _, year, name in ends)
+    after = [
+        p.day > last_day if p.day else (p.year, p.quarter) > max(calendar, fiscal) if p.quarter else p.year > last_year
+        for p in periods
+    ]
+    return tuple(map(str, periods)) if after and all(after) else ()
 
 
 def _newest(documents: Sequence[Document]) -> list[Document]:
@@ -114,9 +150,11 @@ def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[s
 
 
 def strangers(question: str) -> tuple[str, ...]:
-    """What stands as a company's name in a question: with a suffix (Acme Corp.) or as an owner (Acme's)."""
-    found = [match["name"].strip() for pattern in (_TITLED, _OWNER) for match in pattern.finditer(question)]
-    return tuple(dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES))
+    """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), as who does
+    (does Acme)."""
+    found = [match["name"].strip() for pattern in (_TITLED, _OWNER, _SUBJECT) for match in pattern.finditer(question)]
+    names = dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES)
+    return tuple(name for name in names if not any(name in other and name != other for other in names))
 
 
 @lru_cache(maxsize=10_000)

@@ -204,3 +204,35 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:
             at += length
         body.append(_text(at + 5, y + 15, short(sum(parts.values()))))
     return _svg(20 + len(rows) * (_ROW + 2) + 4, body, unit)
+
+
+def reliability(bins: Sequence[tuple[float, float, int]], title: str) -> str:
+    """Per (predicted, observed, n): how often what is predicted comes true; on the diagonal is right, area is n."""
+    bottom, left = 262, 34
+    across, up = Scale(0, 1, left, WIDTH - 20), Scale(0, 1, bottom, 22)
+    body = [_line(left, bottom, WIDTH - 20, bottom, "axis"), _line(across(0), up(0), across(1), up(1), "grid")]
+    for tick in across.ticks():
+        body += [
+            _text(across(tick), bottom + 15, f"{tick:.1g}", "middle"),
+            _text(left - 5, up(tick) + 4, f"{tick:.1g}", "end"),
+        ]
+    most = max([1, *(n for _, _, n in bins)])
+    for predicted, observed, n in bins:
+        tip = f"predicted {predicted:.2f}, observed {observed:.2f}, n = {n}"
+        radius = 3 + 7 * math.sqrt(n / most)
+        body.append(
+            f'<circle cx="{across(predicted):.1f}" cy="{up(observed):.1f}" r="{radius:.1f}" class="full">'
+            f"<title>{escape(tip)}</title></circle>"
+        )
+    body += [_text(WIDTH - 20, bottom + 30, "predicted", "end"), _text(0, 11, "↑ observed")]
+    return _svg(bottom + 34, body, title)
+
+
+def standalone(chart: str) -> str:
+    """A chart as a file of its own, without the report's style sheet."""
+    style = (
+        "<style>text{font:11px sans-serif}.axis{stroke:#555}.grid{stroke:#bbb;stroke-dasharray:3}"
+        ".full{fill:#2563a8;fill-opacity:.8}</style>"
+    )
+    head, _, rest = chart.partition(">")
+    return f'{head} xmlns="http://www.w3.org/2000/svg">{style}{rest}'

@@ -3,16 +3,17 @@
 import asyncio
 import math
 import operator
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from string import ascii_lowercase
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import numpy as np
 
 from app.adapters import graph_payload, payload
-from app.errors import InvalidFilter, SextantError
+from app.calibration import FEATURES, Calibration
+from app.errors import InvalidFilter, NotFound, SextantError
 from app.filters import FIELDS
 from app.ports import Generator, R, RecordField, Reranker
 from app.tools import Ports, Prices
@@ -29,12 +30,14 @@ from app.types import (
     Generation,
     Hit,
     IndexStamp,
+    Job,
     Leg,
     LegName,
     LegRank,
     LegResult,
     Page,
     Prompt,
+    Removed,
     Relation,
     SparseVector,
 )
@@ -280,6 +283,19 @@ class ScriptedGenerator:
         yield generation
 
 
+class WordReranker:
+    """5 for a passage that shares a word with the question, else -5."""
+
+    name = "words"
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        words = set(query.lower().split())
+        return [5.0 if words & set(passage.lower().split()) else -5.0 for passage in passages]
+
+
+LOGIT_ALONE = Calibration((1.0, *(0.0,) * (len(FEATURES) - 1)), 0.0, 0.7, 0.3, {})
+"""A grade is the sigmoid of the cross-encoder's logit."""
+
 META = DocumentMeta(
     title="Acme Corp 10-K FY2022", source="acme.pdf", company="Acme Corp", form="10-K", fiscal_year=2022
 )
@@ -311,6 +327,40 @@ async def fake_ports(
         await store.put_document(document)
     generator = generator or ScriptedGenerator(["Revenue was 10 million [1]."])
     return Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, generator, reranker, prices or Prices())
+
+
+@dataclass
+class FakeIngestion:
+    """Takes every file and keeps it waiting; removes documents at once."""
+
+    store: FakeStore
+    waiting: list[Job] = field(default_factory=list)
+
+    async def submit(
+        self, filename: str, content: AsyncIterator[bytes], access: Access, acl: tuple[str, ...] | None = None
+    ) -> Job:
+        size = sum([len(piece) async for piece in content])
+        source = f"upload://{access.tenant}/{len(self.waiting)}"
+        job = Job(uuid4().hex, filename, source, access.tenant, access.groups, acl, "0" * 64, size, "2024-05-01")
+        self.waiting.append(job)
+        return job
+
+    async def job(self, job_id: str, access: Access) -> Job | None:
+        return next((job for job in self.waiting if job.id == job_id and job.visible_to(access)), None)
+
+    async def jobs(self, access: Access) -> list[Job]:
+        return [job for job in reversed(self.waiting) if job.visible_to(access)]
+
+    async def delete(self, document_id: str, access: Access) -> Removed:
+        if document_id not in {document.id for document in await self.store.documents(access)}:
+            raise NotFound(f"no document {document_id!r}")
+        return Removed(*await self.store.delete_document(document_id), 0)
+
+    def queued(self) -> int:
+        return len(self.waiting)
+
+    def follow(self, listener: Callable[[Job], None]) -> None:
+        """Nothing here is ever done."""
 
 
 class QuotingGenerator:

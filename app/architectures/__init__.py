@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
+from app.architectures.crag import Crag
 from app.architectures.hybrid import Hybrid
 from app.architectures.hyde import Hyde
 from app.architectures.naive import Naive
@@ -25,5 +26,6 @@ ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "naive": Naive,
     "hybrid": Hybrid,
     "hyde": Hyde,
+    "crag": Crag,
 }
 """Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

@@ -1,0 +1,38 @@
+"""Knowledge strips: passages taken apart into a few sentences or table rows each, and put together again in order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.quotes import units
+from app.types import Hit
+
+_SENTENCES = 3
+_ROWS = 8
+
+
+def decomposed(hit: Hit) -> list[Hit]:
+    """The passage's strips in its order, each an exact slice of it; itself where there is but one."""
+    found = units(hit.chunk)
+    size = _ROWS if hit.chunk.kind == "table" else _SENTENCES
+    groups = [found[i : i + size] for i in range(0, len(found), size)]
+    if len(groups) < 2:
+        return [hit]
+    return [slice_of(hit, group[0].start, group[-1].end) for group in groups]
+
+
+def recomposed(hit: Hit, strips: Sequence[Hit], kept: Sequence[bool]) -> list[Hit]:
+    """The passage less the strips that are not kept: a hit for each run of kept ones, in the passage's order."""
+    runs: list[tuple[int, int]] = []
+    for i, strip in enumerate(strips):
+        if kept[i] and i and kept[i - 1]:
+            runs[-1] = (runs[-1][0], strip.chunk.end)
+        elif kept[i]:
+            runs.append((strip.chunk.start, strip.chunk.end))
+    return [slice_of(hit, start - hit.chunk.start, end - hit.chunk.start) for start, end in runs]
+
+
+def slice_of(hit: Hit, start: int, end: int) -> Hit:
+    """The hit with its chunk narrowed to `text[start:end]`; offsets into the page go along."""
+    chunk = hit.chunk
+    narrowed = replace(chunk, start=chunk.start + start, end=chunk.start + end, text=chunk.text[start:end])
+    return replace(hit, chunk=narrowed)

@@ -1,0 +1,240 @@
+"""Fits the grader of corrective RAG to a collection: pairs from its index, a logistic regression, two thresholds."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from app.architectures.crag import Crag
+from app.architectures.hybrid import Hybrid
+from app.calibration import FEATURES, Calibration
+from app.grading import features, reranked
+from app.reading import narrowing, read
+from app.tools import Ports, Tools
+from app.types import Condition, Document, Filter, Hit, Limits
+from app.types import Question as Asked
+from evals.asking import progress
+from evals.quantities import matched, quantities
+from evals.questions import Question, stem
+from evals.tables import fraction, markdown
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+STRANGERS = 4
+"""Passages of filings that the question does not name, added to its own as further negatives."""
+_PATIENCE_S = 600.0
+FOLDS = 5
+BINS = 8
+PRECISION = 0.8
+"""Of the questions called `correct`, the share whose best passage is evidence: how `upper` is chosen."""
+REFUSED = 0.05
+"""Most of the answerable questions that may be called `incorrect`: how `lower` is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question's graded pool."""
+
+    question: str
+    group: str
+    """Company of its evidence (of several, the first): never both in training and in testing."""
+    rows: Array
+    """(passages, features)."""
+    labels: Array
+    """1 where the passage's page is evidence."""
+    answerable: bool
+    """False as well where the filings with the evidence were withheld from the search."""
+
+
+async def gathered(ports: Ports, questions: Sequence[Question]) -> list[Case]:
+    """Per question with reliable evidence one case with it and one with its filings withheld; per unanswerable one."""
+    catalogue = await Tools(ports).catalogue()
+    found: list[Case] = []
+    with progress() as bar:
+        for question in bar.track(questions, description="asking"):
+            found += [case async for case in _cases(question, catalogue, ports)]
+    return found
+
+
+async def _cases(question: Question, catalogue: Sequence[Document], ports: Ports) -> AsyncIterator[Case]:
+    gold = [d for d in catalogue if stem(d.meta.source) in question.documents]
+    if question.answerable and not (question.pages and gold):
+        return
+    group = min((d.meta.company or d.id for d in gold), default=question.id)
+    limits = Limits(timeout_s=_PATIENCE_S)
+    yield await _case(question, group, catalogue, (), Tools(ports, limits))
+    if gold:
+        rest = [d for d in catalogue if d not in gold]
+        yield await _case(question, group, rest, tuple(d.id for d in gold), Tools(ports, limits))
+
+
+async def _case(
+    question: Question, group: str, catalogue: Sequence[Document], withheld: tuple[str, ...], tools: Tools
+) -> Case:
+    reading = read(question.text, catalogue)
+    hidden = (Condition("document_id", "$nin", withheld),) if withheld else ()
+    asked = Asked(question.text, where=Filter(hidden))
+    where, terms = narrowing(asked, reading)
+    found = (await Hybrid().fused(asked, terms, where, tools))[: Crag().pool]
+    if reading.documents and not withheld:
+        everywhere = await Hybrid().fused(asked, question.text, asked.where, tools)
+        found += [hit for hit in everywhere if hit.chunk.document_id not in reading.documents][:STRANGERS]
+    hits = await reranked(question.text, found, tools)
+    rows = features(question.text, reading, hits) if hits else []
+    labels = [float(answers(question, hit)) for hit in hits]
+    return Case(
+        question.id,
+        group,
+        np.array(rows, float).reshape(len(hits), len(FEATURES)),
+        np.array(labels),
+        question.answerable and not withheld,
+    )
+
+
+def answers(question: Question, hit: Hit) -> bool:
+    """Whether the passage is on an evidence page, or in a filing with evidence and holds every number of the answer.
+
+    A filing says the same in several places, and the evidence names but one.
+    """
+    document = stem(hit.chunk.meta.source)
+    if (document, hit.chunk.page) in question.pages:
+        return True
+    wanted = quantities(question.figure or question.answer, hint=question.text)
+    if not wanted or document not in question.documents:
+        return False
+    found = quantities(hit.chunk.searchable)
+    return all(matched(want, found) for want in wanted)
+
+
+def fitted(found: Sequence[Case], seed: int = 0) -> tuple[Array, float]:
+    """Raw weights and intercept of a logistic regression over all passages of these cases."""
+    from sklearn.linear_model import LogisticRegression
+
+    rows, labels = np.vstack([c.rows for c in found]), np.concatenate([c.labels for c in found])
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    deviation[deviation == 0] = 1
+    model = LogisticRegression(C=1.0, max_iter=1000, random_state=seed).fit((rows - mean) / deviation, labels)
+    weights = model.coef_[0] / deviation
+    return weights, float(model.intercept_[0] - weights @ mean)
+
+
+def held_out(found: Sequence[Case], seed: int = 0) -> list[Array]:
+    """Each case's probabilities by a model that saw no case of its group."""
+    groups = sorted({c.group for c in found})
+    np.random.default_rng(seed).shuffle(groups)
+    fold = {group: i % FOLDS for i, group in enumerate(groups)}
+    models = {k: fitted([c for c in found if fold[c.group] != k], seed) for k in sorted(set(fold.values()))}
+    out = []
+    for case in found:
+        weights, intercept = models[fold[case.group]]
+        out.append(np.asarray(1 / (1 + np.exp(-(case.rows @ weights + intercept)))))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A question's best passage: its grade, whether it is evidence, whether the index had an answer."""
+
+    grade: float
+    right: bool
+    answerable: bool
+
+
+def bests(found: Sequence[Case], grades: Sequence[Array]) -> list[Best]:
+    return [
+        Best(float(p.max()), bool(c.labels[p.argmax()]), c.answerable) if len(p) else Best(0.0, False, c.answerable)
+        for c, p in zip(found, grades, strict=True)
+    ]
+
+
+def thresholds(best: Sequence[Best], precision: float = PRECISION, refused: float = REFUSED) -> tuple[float, float]:
+    """(upper, lower): the lowest grade from which `precision` holds, and the quantile `refused` of the answerable."""
+    ranked = sorted(best, key=lambda b: -b.grade)
+    right = np.cumsum([b.right for b in ranked]) / np.arange(1, len(ranked) + 1)
+    enough = [b.grade for b, share in zip(ranked, right, strict=True) if share >= precision]
+    answerable = [b.grade for b in best if b.answerable]
+    lower = float(np.quantile(answerable, refused)) if answerable else 0.0
+    upper = max(enough[-1] if enough else 1.0, lower)
+    return round(upper, 4), round(min(lower, upper), 4)
+
+
+def measures(best: Sequence[Best], upper: float, lower: float) -> dict[str, Any]:
+    """AUC and ECE of the best grade, its reliability in bins of equal size, and what each threshold gives."""
+    grade, right = np.array([b.grade for b in best]), np.array([b.right for b in best], float)
+    bins = [(float(grade[i].mean()), float(right[i].mean()), len(i)) for i in np.array_split(np.argsort(grade), BINS)]
+    called = {
+        "correct": grade >= upper,
+        "ambiguous": (grade < upper) & (grade >= lower),
+        "incorrect": grade < lower,
+    }
+    answerable = np.array([b.answerable for b in best])
+    return {
+        "auc": round(auc(grade, right), 4),
+        "ece": round(sum(abs(p - o) * n for p, o, n in bins) / len(best), 4),
+        "reliability": [[round(p, 4), round(o, 4), n] for p, o, n in bins],
+        "actions": {
+            name: {"n": int(chosen.sum()), "right": round(float(right[chosen].mean()), 4) if chosen.any() else None}
+            for name, chosen in called.items()
+        },
+        "answerable_incorrect": _share(called["incorrect"][answerable]),
+        "unanswerable_incorrect": _share(called["incorrect"][~answerable]),
+    }
+
+
+def _share(chosen: npt.NDArray[np.bool_]) -> float | None:
+    return round(float(chosen.mean()), 4) if len(chosen) else None
+
+
+def auc(scores: Array, labels: Array) -> float:
+    """Probability that a right one scores above a wrong one, ties half (Mann and Whitney, 1947); nan without both."""
+    right, wrong = scores[labels == 1], scores[labels == 0]
+    if not (len(right) and len(wrong)):
+        return float("nan")
+    above = (right[:, None] > wrong[None, :]).mean() + 0.5 * (right[:, None] == wrong[None, :]).mean()
+    return float(above)
+
+
+def calibrated(found: Sequence[Case], reranker: str, seed: int = 0) -> Calibration:
+    """Fitted to all cases; thresholds and measures by models that did not see the company."""
+    best = bests(found, held_out(found, seed))
+    upper, lower = thresholds(best)
+    weights, intercept = fitted(found, seed)
+    how = {
+        "reranker": reranker,
+        "cases": len(found),
+        "passages": sum(len(c.labels) for c in found),
+        "evidence": int(sum(c.labels.sum() for c in found)),
+        "seed": seed,
+        "folds": FOLDS,
+        "held_out": measures(best, upper, lower),
+    }
+    return Calibration(tuple(round(float(w), 5) for w in weights), round(intercept, 5), upper, lower, how)
+
+
+def table(made: Calibration) -> str:
+    """Markdown: measures, reliability, and what the thresholds give, all held out by company."""
+    how, out = made.fitted, made.fitted["held_out"]
+    head = (
+        f"{how['cases']} cases, {how['passages']} passages, {how['evidence']} of them evidence; held out by company in "
+        f"{how['folds']} folds, seed {how['seed']}\n"
+        f"AUC {fraction(out['auc'])}, ECE {fraction(out['ece'])}; called incorrect: of the answerable "
+        f"{_percent(out['answerable_incorrect'])}, of the others {_percent(out['unanswerable_incorrect'])}\n\n"
+    )
+    bins = [[fraction(p), fraction(o), str(n)] for p, o, n in out["reliability"]]
+    actions = [
+        [name, str(row["n"]), "–" if row["right"] is None else fraction(row["right"])]
+        for name, row in out["actions"].items()
+    ]
+    limits = f"\nupper {made.upper:g}, lower {made.lower:g}\n\n"
+    return (
+        head
+        + markdown(["grade", "evidence", "n"], bins)
+        + limits
+        + markdown(["action", "n", "best is evidence"], actions)
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
