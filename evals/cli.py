@@ -13,6 +13,7 @@ _EXAMPLES = """examples:
   sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
+  sextant-eval calibrate --questions qa.jsonl                       crag's grader fitted to this collection
   sextant-eval citations --questions qa.jsonl --url http://127.0.0.1:8000    are quotes exact, are bills true
 
 The service is run inside this process over DATA_DIR (or --data-dir), unless --url names a running one.
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     _matrix(commands.add_parser("matrix", parents=[subject], help="architectures by classes of questions"))
     _ablate(commands.add_parser("ablate", parents=[subject], help="one thing changed at a time"))
     _ir(commands.add_parser("ir", parents=[output], help="retrieval sets in BEIR's form, leg by leg"))
+    _calibrate(commands.add_parser("calibrate", parents=[output], help="fit crag's grader to a collection"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix")
     comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
     comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
@@ -102,6 +104,16 @@ def _ablate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--switch", metavar="A,B=2", default="", help="options to change: a name flips, name=value sets")
     add("--index", metavar="DIR", type=Path, action="append", default=[], help="data directory of another index")
+
+
+def _calibrate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--questions", metavar="FILE", type=Path, required=True, help="JSONL file with evidence pages")
+    add("--data-dir", metavar="DIR", type=Path, help="whose index is asked (default: DATA_DIR)")
+    add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    add("--out", metavar="FILE", type=Path, help="what to write (default: GRADER_CALIBRATION, else beside the index)")
+    add("--plot", metavar="FILE", type=Path, help="reliability as SVG")
+    add("--seed", metavar="N", type=int, default=0, help="of the folds (default: 0)")
 
 
 def _ir(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from app.adapters.bm25 import Bm25Encoder
-from app.opening import open_embedder
+from app.opening import open_embedder, open_ports
 from app.settings import Settings
-from evals import ablation, budget, compare, conformance, html, irsets, matrix, record, report, retrieval, subjects
+from evals import (
+    ablation,
+    budget,
+    calibration,
+    compare,
+    conformance,
+    html,
+    irsets,
+    matrix,
+    record,
+    report,
+    retrieval,
+    subjects,
+    svg,
+)
 from evals.asking import Asking, ReplyLog
 from evals.errors import UsageError
 from evals.judging import open_bench
@@ -150,6 +164,26 @@ async def ir_command(options: argparse.Namespace) -> int:
     return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK
 
 
+async def calibrate_command(options: argparse.Namespace) -> int:
+    questions = load_questions(options.questions)[: options.limit]
+    settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
+    async with open_ports(settings) as ports:
+        if ports.reranker is None:
+            raise UsageError("a cross-encoder is needed; RERANKER_MODEL is none")
+        found = await calibration.gathered(ports, questions)
+        reranker = ports.reranker.name
+    if not any(case.answerable and case.labels.any() for case in found):
+        raise UsageError("no question has its evidence among the passages found; nothing to fit to")
+    made = calibration.calibrated(found, reranker, options.seed)
+    out = options.out or settings.grader_calibration or settings.index_dir / "grader.json"
+    out.write_text(made.to_json(), encoding="utf-8")
+    if options.plot:
+        options.plot.write_text(svg.standalone(svg.reliability(made.fitted["held_out"]["reliability"], "reliability")))
+    _write(made.to_json() if options.json else calibration.table(made))
+    sys.stderr.write(f"written: {out}\n")
+    return OK
+
+
 async def compare_command(options: argparse.Namespace) -> int:
     a, b = _read_record(options.a), _read_record(options.b)
     changes = compare.compare(a, b)
@@ -187,4 +221,5 @@ COMMANDS = {
     "compare": compare_command,
     "ablate": ablate_command,
     "ir": ir_command,
+    "calibrate": calibrate_command,
 }
