@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from app.errors import SextantError
-from app.http import documents, operations, query
+from app.http import documents, figures, operations, query
 from app.http.body import BodyLimit
 from app.http.keys import Keys
 from app.http.logging import RequestLog
@@ -67,7 +67,7 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
     app.add_middleware(RequestLog, metrics=metrics)
     for error in (SextantError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, on_error)
-    for router in (query.router, documents.router, operations.router):
+    for router in (query.router, documents.router, figures.router, operations.router):
         app.include_router(router)
     return app
 

@@ -184,15 +184,17 @@ class SqliteFigures:
         if not self._file.exists():
             raise Unavailable(f"there are no figures in {self._file}; `sextant-ingest figures` derives them")
         uri = f"{self._file.absolute().as_uri()}?mode=ro"
-        try:
-            connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the figures in {self._file} cannot be read: {error}") from error
+        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)
         with closing(connection):
+            try:
+                connection.execute("SELECT 1 FROM document LIMIT 1")
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"the figures in {self._file} cannot be read: {error}") from error
             yield connection
 
     def _query(self, sql: str, access: Access, limit: int, deadline: float) -> Rows:
         with self._reading() as connection:
+            connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             inner = _restrict(connection, access)
             connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
             try:
