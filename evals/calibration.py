@@ -16,6 +16,7 @@ from app.tools import Ports, Tools
 from app.types import Condition, Document, Filter, Hit, Limits
 from app.types import Question as Asked
 from evals.asking import progress
+from evals.errors import UsageError
 from evals.quantities import matched, quantities
 from evals.questions import Question, stem
 from evals.tables import fraction, markdown
@@ -25,6 +26,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 STRANGERS = 4
 """Passages of filings that the question does not name, added to its own as further negatives."""
 _PATIENCE_S = 600.0
+_REGULAR = 0.1
+"""Inverse strength of the penalty on standardised weights: there are few questions."""
 FOLDS = 5
 BINS = 8
 PRECISION = 0.8
@@ -109,13 +112,16 @@ def answers(question: Question, hit: Hit) -> bool:
 
 
 def fitted(found: Sequence[Case], seed: int = 0) -> tuple[Array, float]:
-    """Raw weights and intercept of a logistic regression over all passages of these cases."""
+    """Raw weights and intercept of a logistic regression over all passages of these cases. Raises UsageError."""
     from sklearn.linear_model import LogisticRegression
 
-    rows, labels = np.vstack([c.rows for c in found]), np.concatenate([c.labels for c in found])
+    labels = np.concatenate([c.labels for c in found]) if found else np.zeros(0)
+    if not 0 < labels.sum() < len(labels):
+        raise UsageError("too few questions find evidence to fit to: two companies' at least are needed")
+    rows = np.vstack([c.rows for c in found])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     deviation[deviation == 0] = 1
-    model = LogisticRegression(C=1.0, max_iter=1000, random_state=seed).fit((rows - mean) / deviation, labels)
+    model = LogisticRegression(C=_REGULAR, max_iter=1000, random_state=seed).fit((rows - mean) / deviation, labels)
     weights = model.coef_[0] / deviation
     return weights, float(model.intercept_[0] - weights @ mean)
 
@@ -163,7 +169,10 @@ def thresholds(best: Sequence[Best], precision: float = PRECISION, refused: floa
 def measures(best: Sequence[Best], upper: float, lower: float) -> dict[str, Any]:
     """AUC and ECE of the best grade, its reliability in bins of equal size, and what each threshold gives."""
     grade, right = np.array([b.grade for b in best]), np.array([b.right for b in best], float)
-    bins = [(float(grade[i].mean()), float(right[i].mean()), len(i)) for i in np.array_split(np.argsort(grade), BINS)]
+    bins = [
+        (float(grade[i].mean()), float(right[i].mean()), len(i))
+        for i in np.array_split(np.argsort(grade), min(BINS, len(best)))
+    ]
     called = {
         "correct": grade >= upper,
         "ambiguous": (grade < upper) & (grade >= lower),

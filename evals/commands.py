@@ -24,12 +24,15 @@ from evals import (
     record,
     report,
     retrieval,
+    stress,
+    stress_report,
     subjects,
     svg,
 )
 from evals.asking import Asking, ReplyLog
 from evals.errors import UsageError
 from evals.judging import open_bench
+from evals.plants import KINDS
 from evals.questions import Question, load_questions
 from evals.record import Record
 from evals.subjects import HttpSubject, fingerprint, parse_system, systems
@@ -113,19 +116,16 @@ async def matrix_command(options: argparse.Namespace) -> int:
         scores, judge = await bench.judge(scores, questions) if bench else (scores, None)
         run_of = await record.of_run(asking, options.questions, questions)
     found = matrix.build(scores, questions, options.baseline, options.quality)
-    _publish(record.build(run_of, found, scores, questions, judge), options)
+    made = record.build(run_of, found, scores, questions, judge)
+    _publish(made, options, markdown=report.to_markdown(made), page=html.to_html(made))
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
     failed = any(o.reply is None for s in scores for o in s.outcomes.values())
     return VIOLATED if failed or any(several for s in scores for several in s.broken.values()) else OK
 
 
-def _publish(found: Record, options: argparse.Namespace) -> None:
-    texts = {
-        "json": json.dumps(found, ensure_ascii=False),
-        "md": report.to_markdown(found),
-        "html": html.to_html(found),
-    }
+def _publish(found: Record, options: argparse.Namespace, *, markdown: str, page: str) -> None:
+    texts = {"json": json.dumps(found, ensure_ascii=False), "md": markdown, "html": page}
     for suffix, text in texts.items():
         (options.run / f"report.{suffix}").write_text(text, encoding="utf-8")
     _write(texts["json" if options.json else "md"])
@@ -172,8 +172,6 @@ async def calibrate_command(options: argparse.Namespace) -> int:
             raise UsageError("a cross-encoder is needed; RERANKER_MODEL is none")
         found = await calibration.gathered(ports, questions)
         reranker = ports.reranker.name
-    if not any(case.answerable and case.labels.any() for case in found):
-        raise UsageError("no question has its evidence among the passages found; nothing to fit to")
     made = calibration.calibrated(found, reranker, options.seed)
     out = options.out or settings.grader_calibration or settings.index_dir / "grader.json"
     out.write_text(made.to_json(), encoding="utf-8")
@@ -181,6 +179,28 @@ async def calibrate_command(options: argparse.Namespace) -> int:
         options.plot.write_text(svg.standalone(svg.reliability(made.fitted["held_out"]["reliability"], "reliability")))
     _write(made.to_json() if options.json else calibration.table(made))
     sys.stderr.write(f"written: {out}\n")
+    return OK
+
+
+async def stress_command(options: argparse.Namespace) -> int:
+    if options.url:
+        raise UsageError("a running service's collection is not touched; give --data-dir, of which a copy is made")
+    kinds = list(KINDS) if options.plant == "all" else options.plant.split(",")
+    if strange := set(kinds) - set(KINDS):
+        raise UsageError(f"no kind {', '.join(sorted(strange))}; there are {', '.join(KINDS)}")
+    options.run = options.run or Path("build") / "runs" / f"{options.questions.stem}-stress"
+    options.run.mkdir(parents=True, exist_ok=True)
+    questions, log = _questions(options), ReplyLog.open(options.run / "replies.jsonl")
+    k, parallel = options.k, options.parallel
+    async with stress.opened(options.data_dir) as ports:
+        found, left_out = await stress.run(ports, questions, options.arch, kinds, k=k, parallel=parallel, log=log)
+        async with subjects.serving(ports) as subject:
+            version = fingerprint(await subject.index(), await subject.documents())
+            run_of = await record.of_run(Asking(subject, version, k, parallel, log), options.questions, questions)
+    made: Record = {"run": run_of, "stress": stress.as_json(found)}
+    _publish(made, options, markdown=stress_report.to_markdown(made), page=stress_report.to_html(made))
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
     return OK
 
 
@@ -222,4 +242,5 @@ COMMANDS = {
     "ablate": ablate_command,
     "ir": ir_command,
     "calibrate": calibrate_command,
+    "stress": stress_command,
 }

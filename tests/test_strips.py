@@ -1,5 +1,7 @@
 """Strips: exact slices of their passage, in its order, nothing between them but white space."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +65,5 @@ def test_strips_are_exact_slices_in_order(parts: list[str], kind: ChunkKind, dat
             assert page[strip.chunk.start : strip.chunk.end] == strip.chunk.text
             assert strip.chunk.start >= ends[-1]
             ends.append(strip.chunk.end)
-    between = [
-        text[a.chunk.end - len(BEFORE) : b.chunk.start - len(BEFORE)] for a, b in zip(strips, strips[1:], strict=False)
-    ]
+    between = [text[a.chunk.end - len(BEFORE) : b.chunk.start - len(BEFORE)] for a, b in pairwise(strips)]
     assert all(not gap.strip() for gap in between)
