@@ -25,6 +25,7 @@ from app.types import (
     Document,
     DocumentMeta,
     Entity,
+    Figure,
     Filter,
     FloatArray,
     Generation,
@@ -37,8 +38,9 @@ from app.types import (
     LegResult,
     Page,
     Prompt,
-    Removed,
     Relation,
+    Removed,
+    Rows,
     SparseVector,
 )
 
@@ -223,6 +225,33 @@ def _instant_or_none(field: str, value: str | None) -> str | None:
         return payload.instant(field, value) if value else None
     except InvalidFilter:
         return None
+
+
+@dataclass
+class FakeFigures:
+    """A WritableFigures in memory that knows no SQL: it keeps what it is asked and answers what it is given."""
+
+    reply: Rows | SextantError = Rows((), ())
+    queries: list[str] = field(default_factory=list)
+    kept: dict[str, list[Figure]] = field(default_factory=dict)
+
+    async def query(self, sql: str, access: Access, *, limit: int = 100, timeout_s: float = 2.0) -> Rows:
+        self.queries.append(sql)
+        if isinstance(self.reply, SextantError):
+            raise self.reply
+        return self.reply
+
+    async def put(self, document: Document, figures: Sequence[Figure]) -> None:
+        self.kept[document.id] = list(figures)
+
+    async def delete(self, document_id: str) -> int:
+        return len(self.kept.pop(document_id, ()))
+
+    async def counts(self) -> Mapping[str, int]:
+        return {document_id: len(figures) for document_id, figures in self.kept.items()}
+
+    async def of_document(self, document_id: str) -> list[Figure]:
+        return self.kept.get(document_id, [])
 
 
 STAMP = IndexStamp("filings", "letters", 26, "words", "whole-page")

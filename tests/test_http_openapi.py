@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from app.main import create_app
 from app.settings import Caller, Settings
 from app.tools import Ports
 from tests.conftest import MakePorts
-from tests.fakes import ScriptedGenerator
+from tests.fakes import FakeFigures, FakeIngestion, FakeStore, ScriptedGenerator
 
 GOLDEN = Path(__file__).parent / "data" / "openapi.json"
 
@@ -70,7 +70,9 @@ def test_requests_made_from_the_description(make_ports: MakePorts, mode: schemat
 
     @asynccontextmanager
     async def open_ports(_: Settings) -> AsyncIterator[Ports]:
-        yield await make_ports(ScriptedGenerator(["Debt was $4 million [1]."]))
+        ports = await make_ports(ScriptedGenerator(["Debt was $4 million [1]."]))
+        assert isinstance(ports.store, FakeStore)
+        yield replace(ports, ingestion=FakeIngestion(ports.store), figures=FakeFigures())
 
     schema = schemathesis.openapi.from_asgi(
         "/openapi.json", create_app(open_ports, Settings(api_keys={"a-key": Caller()}))
