@@ -1,9 +1,11 @@
 """The last mile of every architecture: write an answer from the hits, cite it, or say why there is none."""
 
+import asyncio
 from collections.abc import Sequence
 
 from app import prompts
 from app.citations import cite
+from app.conflicts import contradictions
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Hit, Prompt, Question
 
@@ -26,14 +28,20 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits, *await _unmatched(question, tools))
-    messages = prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
+    excerpts = await tools.pack(question.text, hits)
+    messages = (
+        prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
+        if excerpts is None
+        else prompts.excerpted(question.text, hits, excerpts)
+    )
     generation = await tools.generate(Prompt("answer", messages, question.text, hits))
     if generation.abstained or prompts.REFUSAL in generation.text:
         return abstain(generation.abstained or "not_supported", hits)
     cited = await cite(generation.text, hits, tools)
     if not cited.citations:
         return abstain("not_supported", hits, "the generator wrote an answer without a citation; it was withheld")
-    return Answer(cited.text, cited.citations, hits, notes=cited.notes)
+    disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
+    return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing))
 
 
 async def _unmatched(question: Question, tools: Tools) -> list[str]:

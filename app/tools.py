@@ -13,9 +13,23 @@ from typing import Any, TypeVar
 from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
-from app.ports import Embedder, ExternalSearch, Figures, Generator, Ingestion, Packer, PageImages, Reranker, SparseEncoder, Store
+from app.ports import (
+    Embedder,
+    ExternalSearch,
+    Figures,
+    Generator,
+    Ingestion,
+    Packer,
+    PageImages,
+    R,
+    RecordField,
+    Reranker,
+    SparseEncoder,
+    Store,
+)
 from app.types import (
     Access,
+    Chunk,
     Cost,
     Document,
     Excerpt,
@@ -200,6 +214,21 @@ class Tools:
         async with self._step("external") as step:
             found = await self.ports.external.search(query, limit)
             step.detail["hits"] = len(found)
+            return found
+
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        """Those of these chunks that pass, in the ids' order."""
+        async with self._step("chunks", chunks=len(ids)):
+            return await self.ports.store.chunks(ids, Filter(where.conditions, self.access))
+
+    async def records(
+        self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]] | None = None
+    ) -> list[R]:
+        """Entities or relations of the graph; each record read is an op."""
+        matching = matching or {}
+        async with self._step("records", kind=kind.__name__.lower(), by=sorted(matching)) as step:
+            found = await self.ports.store.records(kind, Filter(where.conditions, self.access), matching)
+            step.ops = {"graph": len(found)}
             return found
 
     async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:

@@ -508,6 +508,22 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Calculation:
+    """A number that no page prints, computed from numbers that cited pages do."""
+
+    expression: str
+    """As it stands in the answer: `6,489 / ((253 + 282) / 2)`."""
+    value: str
+    """As it stands in the answer: `24.26`, `30.8%`."""
+    answer_span: tuple[int, int]
+    """Expression and value, as a slice of the answer."""
+    operands: tuple[str, ...]
+    """The expression's numbers as printed, without those that only average, scale or annualise."""
+    verified: bool
+    """The expression has this value, and every operand is in the quote of a verified citation of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     text: str
     citations: tuple[Citation, ...]
@@ -516,6 +532,7 @@ class Answer:
     """Why there is no answer; None where there is one."""
     notes: Sequence[str] = ()
     """What the reader should know: an unsupported sentence was dropped, a limit was hit."""
+    calculations: tuple[Calculation, ...] = ()
 
     @property
     def abstained(self) -> bool:

@@ -28,7 +28,7 @@ Scores: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class Draft:
     """The lexically best statements, before the model has seen them; arrays of the shortlist's length."""
 
     subject: Subject
@@ -84,9 +84,7 @@ class ExtractiveGenerator:
         draft = await asyncio.to_thread(self._draft, prompt)
         if isinstance(draft, Generation):
             return draft
-        [query] = await self.embedder.queries([prompt.question])
-        cosine = await self.embedder.passages([_described(s) for s in draft.short]) @ query
-        scores, evidence = draft.rough + cosine, draft.covered + cosine
+        scores, evidence = await self.scored(prompt.question, draft)
         ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
         spent: dict[OpKind, int] = {"sparse": draft.pool, "dense": len(draft.short)}
         chosen = self._chosen(ranked, draft.subject)
@@ -95,7 +93,13 @@ class ExtractiveGenerator:
         lines = (worded(s, columns_of(s, prompt.question, draft.subject.periods)) for s in chosen)
         return Generation("\n".join(lines), ops=spent)
 
-    def _draft(self, prompt: Prompt) -> _Draft | Generation:
+    async def scored(self, question: str, draft: Draft) -> tuple[Scores, Scores]:
+        """Of the shortlist: the scores, and the part of them that is evidence of an answer."""
+        [query] = await self.embedder.queries([question])
+        cosine = await self.embedder.passages([_described(s) for s in draft.short]) @ query
+        return draft.rough + cosine, draft.covered + cosine
+
+    def _draft(self, prompt: Prompt) -> Draft | Generation:
         """What can be told without the model; over many passages it takes long, so it is not for the loop."""
         subject = subject_of(prompt.question, prompt.passages)
         if subject.unknown:
@@ -108,12 +112,16 @@ class ExtractiveGenerator:
         pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
         if not pool or not subject.weights:
             return Generation("", abstained="not_supported")
+        return self.draft(prompt.question, subject, pool)
+
+    def draft(self, question: str, subject: Subject, pool: Sequence[Statement]) -> Draft:
+        """The lexically best of a pool that is not empty, for a subject that has terms."""
         covered, focus = np.array([match(subject, s) for s in pool]).T
         rough = _lexical(subject, pool) + covered + self.focus * focus
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
-        rough += self.period * np.array([bool(columns_of(s, prompt.question, subject.periods)) for s in pool])
+        rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
-        return _Draft(subject, len(pool), [pool[i] for i in best], rough[best], covered[best])
+        return Draft(subject, len(pool), [pool[i] for i in best], rough[best], covered[best])
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
         """The best and those near it that say something else; of several companies named, the best of each."""
