@@ -11,13 +11,13 @@ from app.architectures.crag import Crag
 from app.architectures.hybrid import Hybrid
 from app.calibration import FEATURES, Calibration
 from app.grading import features, reranked
+from app.quantities import matched, quantities
 from app.reading import narrowing, read
 from app.tools import Ports, Tools
 from app.types import Condition, Document, Filter, Hit, Limits
 from app.types import Question as Asked
 from evals.asking import progress
 from evals.errors import UsageError
-from evals.quantities import matched, quantities
 from evals.questions import Question, stem
 from evals.tables import fraction, markdown
 
@@ -28,6 +28,8 @@ STRANGERS = 4
 _PATIENCE_S = 600.0
 _REGULAR = 0.1
 """Inverse strength of the penalty on standardised weights: there are few questions."""
+WITHHELD = 0.2
+"""Weight of a case whose filings were withheld: about one question in six then has no answer."""
 FOLDS = 5
 BINS = 8
 PRECISION = 0.8
@@ -48,7 +50,8 @@ class Case:
     labels: Array
     """1 where the passage's page is evidence."""
     answerable: bool
-    """False as well where the filings with the evidence were withheld from the search."""
+    withheld: bool = False
+    """The filings with the evidence were left out of the search: made up, so it weighs less and measures nothing."""
 
 
 async def gathered(ports: Ports, questions: Sequence[Question]) -> list[Case]:
@@ -93,6 +96,7 @@ async def _case(
         np.array(rows, float).reshape(len(hits), len(FEATURES)),
         np.array(labels),
         question.answerable and not withheld,
+        bool(withheld),
     )
 
 
@@ -121,7 +125,9 @@ def fitted(found: Sequence[Case], seed: int = 0) -> tuple[Array, float]:
     rows = np.vstack([c.rows for c in found])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     deviation[deviation == 0] = 1
-    model = LogisticRegression(C=_REGULAR, max_iter=1000, random_state=seed).fit((rows - mean) / deviation, labels)
+    shares = np.concatenate([np.full(len(c.labels), WITHHELD if c.withheld else 1.0) for c in found])
+    model = LogisticRegression(C=_REGULAR, max_iter=1000, random_state=seed)
+    model.fit((rows - mean) / deviation, labels, sample_weight=shares)
     weights = model.coef_[0] / deviation
     return weights, float(model.intercept_[0] - weights @ mean)
 
@@ -207,8 +213,10 @@ def auc(scores: Array, labels: Array) -> float:
 
 def calibrated(found: Sequence[Case], reranker: str, seed: int = 0) -> Calibration:
     """Fitted to all cases; thresholds and measures by models that did not see the company."""
-    best = bests(found, held_out(found, seed))
+    every = bests(found, held_out(found, seed))
+    best = [b for b, case in zip(every, found, strict=True) if not case.withheld]
     upper, lower = thresholds(best)
+    without = [b.grade < lower for b, case in zip(every, found, strict=True) if case.withheld]
     weights, intercept = fitted(found, seed)
     how = {
         "reranker": reranker,
@@ -217,7 +225,7 @@ def calibrated(found: Sequence[Case], reranker: str, seed: int = 0) -> Calibrati
         "evidence": int(sum(c.labels.sum() for c in found)),
         "seed": seed,
         "folds": FOLDS,
-        "held_out": measures(best, upper, lower),
+        "held_out": measures(best, upper, lower) | {"withheld_incorrect": _share(np.array(without, bool))},
     }
     return Calibration(tuple(round(float(w), 5) for w in weights), round(intercept, 5), upper, lower, how)
 
@@ -229,7 +237,8 @@ def table(made: Calibration) -> str:
         f"{how['cases']} cases, {how['passages']} passages, {how['evidence']} of them evidence; held out by company in "
         f"{how['folds']} folds, seed {how['seed']}\n"
         f"AUC {fraction(out['auc'])}, ECE {fraction(out['ece'])}; called incorrect: of the answerable "
-        f"{_percent(out['answerable_incorrect'])}, of the others {_percent(out['unanswerable_incorrect'])}\n\n"
+        f"{_percent(out['answerable_incorrect'])}, of the others {_percent(out['unanswerable_incorrect'])}, of those "
+        f"whose filings were withheld {_percent(out['withheld_incorrect'])}\n\n"
     )
     bins = [[fraction(p), fraction(o), str(n)] for p, o, n in out["reliability"]]
     actions = [
