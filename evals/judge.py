@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -11,9 +12,9 @@ import nupunkt
 
 from app.adapters.bm25 import tokens
 from app.ports import Embedder
+from app.quantities import Quantity, located, matched, quantities
 from app.quotes import NUMBER, support
 from app.rows import read_row
-from evals.quantities import Quantity, located, matched, quantities
 
 MARKER = re.compile(r"\s*\[\d+\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -172,7 +173,8 @@ class _Unit:
         return [v for v, year in zip(self.values, self.years, strict=True) if year in named] if named else self.values
 
 
-def _units(passage: str) -> list[_Unit]:
+@lru_cache(maxsize=4096)
+def _units(passage: str) -> tuple[_Unit, ...]:
     found: list[_Unit] = []
     heads: list[str] = []
     for line in passage.splitlines():
@@ -186,7 +188,7 @@ def _units(passage: str) -> list[_Unit]:
         values = tuple(q for value in row.values for q in quantities(value, hint="" if per_share else passage))
         values = tuple(replace(q, scale=0) for q in values) if per_share else values
         found.append(_Unit(line, values, tuple(heads) if len(heads) == len(values) else ("",) * len(values)))
-    return [unit for unit in found if tokens(unit.text)]
+    return tuple(unit for unit in found if tokens(unit.text))
 
 
 def _sentence(text: str, passage: str) -> _Unit:

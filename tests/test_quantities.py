@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from evals.quantities import matched, quantities
+from app.quantities import matched, quantities
 
 
 @pytest.mark.parametrize(
