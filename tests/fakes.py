@@ -231,7 +231,7 @@ def _instant_or_none(field: str, value: str | None) -> str | None:
 class FakeFigures:
     """A WritableFigures in memory that knows no SQL: it keeps what it is asked and answers what it is given."""
 
-    reply: Rows | SextantError = Rows((), ())
+    reply: Rows | SextantError = field(default_factory=lambda: Rows((), ()))
     queries: list[str] = field(default_factory=list)
     kept: dict[str, list[Figure]] = field(default_factory=dict)
 

@@ -32,6 +32,11 @@ ASKED = {"question": "revenue", "k": 100}
         ("GET", "/documents"),
         ("GET", "/documents/acme-2023"),
         ("GET", "/documents/acme-2023/pages/1"),
+        ("GET", "/documents/acme-2023/pages/1.png"),
+        ("POST", "/documents"),
+        ("DELETE", "/documents/acme-2023"),
+        ("GET", "/jobs"),
+        ("GET", "/jobs/1"),
     ],
 )
 async def test_no_key_no_answer(
