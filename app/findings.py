@@ -29,7 +29,7 @@ def joined(findings: Sequence[Finding], k: int) -> Answer:
         answer = findings[0].answer
         return replace(answer, passages=passages, notes=_notes(findings))
     rank = {hit.chunk.id: hit.rank for hit in passages}
-    text, citations = "", []
+    text, citations, calculations = "", [], []
     for finding in known:
         own = finding.answer
         new = {hit.rank: rank[hit.chunk.id] for hit in own.passages if hit.chunk.id in rank}
@@ -37,10 +37,19 @@ def joined(findings: Sequence[Finding], k: int) -> Answer:
         text += ("\n" if text else "") + heading
         body, shifts = _renumbered(own.text, new)
         for cited in own.citations:
-            start, end = (len(text) + at + sum(by for place, by in shifts if place <= at) for at in cited.answer_span)
-            citations.append(replace(cited, marker=new[cited.marker], answer_span=(start, end)))
+            span = _span(cited.answer_span, len(text), shifts)
+            citations.append(replace(cited, marker=new[cited.marker], answer_span=span))
+        calculations += [
+            replace(made, answer_span=_span(made.answer_span, len(text), shifts)) for made in own.calculations
+        ]
         text += body
-    return Answer(text, tuple(citations), passages, notes=_notes(findings))
+    return Answer(text, tuple(citations), passages, notes=_notes(findings), calculations=tuple(calculations))
+
+
+def _span(span: tuple[int, int], begin: int, shifts: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """A slice of a finding's own text, in the text that it is put into at `begin`."""
+    start, end = (begin + at + sum(by for place, by in shifts if place <= at) for at in span)
+    return start, end
 
 
 def _renumbered(text: str, new: dict[int, int]) -> tuple[str, list[tuple[int, int]]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
+from app.architectures.agentic import Agentic
 from app.architectures.crag import Crag
 from app.architectures.hybrid import Hybrid
 from app.architectures.hyde import Hyde
@@ -27,5 +28,6 @@ ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "hybrid": Hybrid,
     "hyde": Hyde,
     "crag": Crag,
+    "agentic": Agentic,
 }
 """Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

@@ -13,6 +13,7 @@ from app.types import (
     AbstainReason,
     Answer,
     Box,
+    Calculation,
     ChunkKind,
     Citation,
     Cost,
@@ -132,6 +133,26 @@ def citation_reply(c: Citation) -> CitationReply:
     }
 
 
+class CalculationReply(TypedDict):
+    """A number that no page prints; where `verified`, computed again from operands that verified citations quote."""
+
+    expression: str
+    value: str
+    operands: list[str]
+    answer_span: Span
+    verified: bool
+
+
+def calculation_reply(c: Calculation) -> CalculationReply:
+    return {
+        "expression": c.expression,
+        "value": c.value,
+        "operands": list(c.operands),
+        "answer_span": {"start": c.answer_span[0], "end": c.answer_span[1]},
+        "verified": c.verified,
+    }
+
+
 class LegReply(TypedDict):
     rank: int
     score: float
@@ -236,6 +257,7 @@ class QueryReply(TypedDict):
     abstained: bool
     reason: AbstainReason | None
     citations: list[CitationReply]
+    calculations: list[CalculationReply]
     passages: list[PassageReply]
     cost: CostReply
     trace: list[StepReply]
@@ -253,6 +275,7 @@ def query_reply(
         "abstained": answer.abstained,
         "reason": answer.reason,
         "citations": [citation_reply(c) for c in answer.citations],
+        "calculations": [calculation_reply(c) for c in answer.calculations],
         "passages": [passage_reply(hit) for hit in answer.passages],
         "cost": cost_reply(cost),
         "trace": [step_reply(step) for step in trace],
