@@ -133,16 +133,28 @@ def fitted(found: Sequence[Case], seed: int = 0) -> tuple[Array, float]:
 
 
 def held_out(found: Sequence[Case], seed: int = 0) -> list[Array]:
-    """Each case's probabilities by a model that saw no case of its group."""
+    """Each case's weighted sums z, one per passage, by a model that saw no case of its group."""
     groups = sorted({c.group for c in found})
     np.random.default_rng(seed).shuffle(groups)
     fold = {group: i % FOLDS for i, group in enumerate(groups)}
     models = {k: fitted([c for c in found if fold[c.group] != k], seed) for k in sorted(set(fold.values()))}
-    out = []
-    for case in found:
-        weights, intercept = models[fold[case.group]]
-        out.append(np.asarray(1 / (1 + np.exp(-(case.rows @ weights + intercept)))))
-    return out
+    return [case.rows @ models[fold[case.group]][0] + models[fold[case.group]][1] for case in found]
+
+
+def scaling(found: Sequence[Case], sums: Sequence[Array]) -> tuple[float, float]:
+    """a, b such that 1/(1 + exp(−(a·z + b))) of a question's best z is how often that passage answers (Platt, 1999).
+
+    The regression speaks of any passage; of the best of a pool, two more numbers are needed.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    pairs = [(z.max(), c.labels[z.argmax()]) for c, z in zip(found, sums, strict=True) if len(z) and not c.withheld]
+    best, right = np.array(pairs).reshape(-1, 2).T
+    if not 0 < right.sum() < len(right):
+        return 1.0, 0.0
+    model = LogisticRegression(C=10.0, max_iter=1000).fit(best[:, None], right)
+    a, b = float(model.coef_[0][0]), float(model.intercept_[0])
+    return (a, b) if a > 0 else (1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +224,18 @@ def auc(scores: Array, labels: Array) -> float:
 
 
 def calibrated(found: Sequence[Case], reranker: str, seed: int = 0) -> Calibration:
-    """Fitted to all cases; thresholds and measures by models that did not see the company."""
-    every = bests(found, held_out(found, seed))
+    """Fitted to all cases; scaling, thresholds and measures by models that did not see the company.
+
+    The scaling's two numbers are fitted to the same held-out sums that ECE is measured on.
+    """
+    sums = held_out(found, seed)
+    a, b = scaling(found, sums)
+    every = bests(found, [np.asarray(1 / (1 + np.exp(-(a * z + b)))) for z in sums])
     best = [b for b, case in zip(every, found, strict=True) if not case.withheld]
     upper, lower = thresholds(best)
     without = [b.grade < lower for b, case in zip(every, found, strict=True) if case.withheld]
     weights, intercept = fitted(found, seed)
+    weights, intercept = a * weights, a * intercept + b
     how = {
         "reranker": reranker,
         "cases": len(found),

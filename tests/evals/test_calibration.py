@@ -13,7 +13,7 @@ from app.calibration import FEATURES, read_calibration
 from app.settings import Settings
 from app.tools import Ports
 from evals import commands
-from evals.calibration import Best, Case, answers, auc, bests, held_out, measures, thresholds
+from evals.calibration import Best, Case, answers, auc, bests, held_out, measures, scaling, thresholds
 from evals.cli import run
 from evals.questions import Evidence, Question
 from evals.svg import reliability
@@ -68,6 +68,15 @@ def test_no_case_is_graded_by_a_model_that_saw_its_company() -> None:
     grades = held_out(found)
     assert all(grade[0] > grade[1] for grade in grades[8:])
     assert [best.right for best in bests(found, grades)][8:] == [False] * 8
+
+
+def test_scaling_says_how_often_the_best_is_right() -> None:
+    found = [case("a", [2.0, 0.0], [float(n < 3), 0.0]) for n in range(4)]
+    found += [case("a", [-2.0, -3.0], [float(n < 1), 0.0]) for n in range(4)]
+    a, b = scaling(found, [c.rows[:, 0] for c in found])
+    # Three of four are right at z = 2, one of four at -2: log-odds ±ln 3, but for the small penalty.
+    assert (2 * a + b, -2 * a + b) == pytest.approx((np.log(3), -np.log(3)), abs=0.1)
+    assert scaling(found[:1], [found[0].rows[:, 0]]) == (1.0, 0.0)
 
 
 def test_what_counts_as_an_answer() -> None:
