@@ -11,6 +11,7 @@ import numpy as np
 from reportlab.pdfgen.canvas import Canvas
 
 from app.adapters.bm25 import Bm25Encoder
+from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.qdrant_edge import EdgeStore
 from app.settings import Settings
 from app.types import FloatArray, IndexStamp
@@ -21,12 +22,18 @@ DIMENSIONS = 8
 
 
 def write_pdf(path: Path, *pages: str) -> Path:
-    """One PDF page for each text, one line for each of its lines; the same texts give the same bytes."""
+    """One PDF page for each text, one line for each of its lines; the same texts give the same bytes.
+
+    What follows a tab stands in a column of its own.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas = Canvas(str(path), invariant=1)
     for text in pages:
         for number, line in enumerate(text.split("\n")):
-            canvas.drawString(72, 720 - 14 * number, line)
+            label, *cells = line.split("\t")
+            canvas.drawString(72, 720 - 14 * number, label)
+            for column, cell in enumerate(cells):
+                canvas.drawRightString(380 + 90 * column, 720 - 14 * number, cell)
         canvas.showPage()
     canvas.save()
     return path
@@ -39,9 +46,20 @@ def prose(name: str, sentences: int = 12) -> str:
     )
 
 
+def statement(name: str, first: int = 1) -> str:
+    """A table of three rows and two years, whose six numbers begin with `first`."""
+    rows = [
+        f"{label} of {name}\t{first}{n},{n}00\t{first}{n},{n}50" for n, label in enumerate(("Sales", "Cost", "Tax"), 1)
+    ]
+    return "\n".join(["(in millions)\t2023\t2022", *rows])
+
+
 def write_corpus(folder: Path, files: int = 6, pages: int = 5) -> list[Path]:
     return [
-        write_pdf(folder / f"filing-{f}.pdf", *(prose(f"firm {f} page {p}", 30) for p in range(1, pages + 1)))
+        write_pdf(
+            folder / f"filing-{f}.pdf",
+            *(f"{statement(f'firm {f}', p)}\n\n{prose(f'firm {f} page {p}', 30)}" for p in range(1, pages + 1)),
+        )
         for f in range(1, files + 1)
     ]
 
@@ -82,7 +100,7 @@ async def open_embedded(settings: Settings, create: bool) -> AsyncIterator[Index
     store = EdgeStore.open(settings.index_dir, stamp(settings.collection), create=create)
     try:
         seconds = float(os.environ.get("SECONDS_PER_TEXT", "0"))
-        yield Index(store, HashEmbedder(seconds), {"bm25": Bm25Encoder()})
+        yield Index(store, HashEmbedder(seconds), {"bm25": Bm25Encoder()}, SqliteFigures(settings.figures_file))
     finally:
         store.close()
 

@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import os
 import random
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import qdrant_edge as edge
 
+from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.qdrant_edge import EdgeStore
 from ingest.cli import INTERRUPTED, OK, TERMINATED
 from tests.ingest.filings import prose, stamp, write_corpus, write_pdf
@@ -52,6 +54,9 @@ def contents(data: Path) -> dict[str, Mapping[str, Any]]:
             for point in shard.scroll(request)[0]:
                 payload = {key: value for key, value in (point.payload or {}).items() if key != "ingested_at"}
                 found[f"{name}/{point.id}"] = {"payload": payload, "vector": _plain(point.vector)}
+        figures = SqliteFigures(data / "figures" / "filings.sqlite")
+        for document_id in asyncio.run(figures.counts()):
+            found[f"figures/{document_id}"] = {"figures": asyncio.run(figures.of_document(document_id))}
         return found
     finally:
         store.close()

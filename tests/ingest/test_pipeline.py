@@ -9,14 +9,14 @@ import pytest
 
 from app.adapters.bm25 import Bm25Encoder
 from app.errors import DocumentError, StoreUnavailable
-from app.types import Chunk, ChunkVectors, Document, Page
+from app.types import Chunk, ChunkVectors, Document, Figure, Page
 from ingest.chunking import Chunker
 from ingest.indexing import Index
 from ingest.parsing import Job, parse, slug
 from ingest.pipeline import Batch, Options, Outcome, document_id
 from ingest.sources import find_sources
-from tests.fakes import FakeStore
-from tests.ingest.filings import HashEmbedder, prose, stamp, write_corpus, write_pdf
+from tests.fakes import FakeFigures, FakeStore
+from tests.ingest.filings import HashEmbedder, prose, stamp, statement, write_corpus, write_pdf
 
 pytestmark = pytest.mark.anyio
 
@@ -50,9 +50,31 @@ class FullDisk(FakeStore):
         return await super().delete_document(document_id)
 
 
-async def ingest(store: FakeStore, *paths: Path, embedder: HashEmbedder | None = None, **options: Any) -> list[Outcome]:
+class FullTable(FakeFigures):
+    """Figures on the same disk as the store."""
+
+    def __init__(self, disk: FullDisk) -> None:
+        super().__init__()
+        self.disk = disk
+
+    async def put(self, document: Document, figures: Sequence[Figure]) -> None:
+        self.disk._write()
+        await super().put(document, figures)
+
+    async def delete(self, document_id: str) -> int:
+        self.disk._write()
+        return await super().delete(document_id)
+
+
+async def ingest(
+    store: FakeStore,
+    *paths: Path,
+    embedder: HashEmbedder | None = None,
+    figures: FakeFigures | None = None,
+    **options: Any,
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    index = Index(store, embedder or HashEmbedder(), {"bm25": Bm25Encoder()})
+    index = Index(store, embedder or HashEmbedder(), {"bm25": Bm25Encoder()}, figures)
     batch = Batch(index, Chunker(), Options(**options), outcomes.append)
     await batch.run(list(find_sources([str(path) for path in paths])), await store.documents())
     return sorted(outcomes, key=lambda outcome: outcome.source.uri)
@@ -233,28 +255,46 @@ async def test_a_dry_run_tells_what_a_run_would_do(tmp_path: Path) -> None:
     assert contents(store) == before
 
 
+async def test_figures_come_and_go_with_their_filing(tmp_path: Path) -> None:
+    path, store, figures = tmp_path / "a.pdf", FakeStore(stamp()), FakeFigures()
+    await ingest(store, write_pdf(path, statement("acme")), figures=figures)
+    (first,) = await store.documents()
+    assert [(f.label, str(f.value), f.scale, f.page) for f in figures.kept[first.id]] == [
+        ("Sales of acme", "11100", 6, 1), ("Sales of acme", "11150", 6, 1),
+        ("Cost of acme", "12200", 6, 1), ("Cost of acme", "12250", 6, 1),
+        ("Tax of acme", "13300", 6, 1), ("Tax of acme", "13350", 6, 1),
+    ]  # fmt: skip
+    assert {f.chunk_id for f in figures.kept[first.id]} <= store._chunks.keys()
+    await ingest(store, write_pdf(path, statement("acme", 2)), figures=figures)
+    (second,) = await store.documents()
+    assert second.id != first.id
+    assert {key: len(value) for key, value in figures.kept.items()} == {second.id: 6}
+
+
 async def test_whatever_write_fails_a_second_run_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     for name in ("a.pdf", "b.pdf"):
-        write_pdf(old / name, prose(f"old {name}"))
-        write_pdf(new / name, prose(f"new {name}"), prose(f"more {name}"))
-    clean = FakeStore(stamp())
+        write_pdf(old / name, prose(f"old {name}"), statement(f"old {name}"))
+        write_pdf(new / name, prose(f"new {name}"), statement(f"new {name}"))
+    clean, clean_figures = FakeStore(stamp()), FakeFigures()
     place = tmp_path / "filings"
     shutil.copytree(new, place)
-    await ingest(clean, place)
+    await ingest(clean, place, figures=clean_figures)
     for writes in range(100):
         shutil.copytree(old, place, dirs_exist_ok=True)
         store = FullDisk(-1)
-        await ingest(store, place)
+        figures = FullTable(store)
+        await ingest(store, place, figures=figures)
         shutil.copytree(new, place, dirs_exist_ok=True)
         store.writes = writes
         try:
-            await ingest(store, place)
+            await ingest(store, place, figures=figures)
             break
         except StoreUnavailable:
             store.writes = -1
-        assert "failed" not in said(await ingest(store, place)).values()
+        assert "failed" not in said(await ingest(store, place, figures=figures)).values()
         assert contents(store) == contents(clean), f"after {writes} writes"
+        assert figures.kept == clean_figures.kept, f"after {writes} writes"
     assert writes > 8
 
 
