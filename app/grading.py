@@ -15,17 +15,21 @@ GRADE = "grade"
 """Name under which a passage's probability stands among its legs."""
 LEGS = ("dense", "bm25", "rerank")
 """Fused with equal weight: the cross-encoder is one voice among them and never replaces the order."""
+TWO_SEARCHES = ("dense", "rerank", GRADE)
+"""The same for hits of two searches, whose BM25 scores are for different words."""
 
 
-async def graded(question: str, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
-    """The hits in the order of their legs' and the cross-encoder's z-scores, each with its grade among its legs."""
+async def graded(
+    question: str, reading: Reading, hits: Sequence[Hit], tools: Tools, legs: Sequence[str] = LEGS
+) -> list[Hit]:
+    """The hits in the order of the z-scores of `legs`, each with the cross-encoder's score and its grade."""
     if not hits:
         return []
     pool = await reranked(question, hits, tools)
     rows = await asyncio.to_thread(features, question, reading, pool)
     grades = [tools.ports.calibration.probability(row) for row in rows]
     marked = [_with(hit, GRADE, grade) for hit, grade in zip(pool, grades, strict=True)]
-    return _ranked(_ranked(standardised(marked, LEGS), "rerank"), GRADE)
+    return _ranked(_ranked(standardised(marked, legs), "rerank"), GRADE)
 
 
 async def reranked(question: str, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
