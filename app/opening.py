@@ -162,7 +162,7 @@ async def open_documents(
             try:
                 opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()}, figures)
                 ingestion = await stack.enter_async_context(opening)
-            except (IndexMismatch, StoreLocked) as error:
+            except (IndexMismatch, StoreLocked, OSError) as error:
                 log.warning("no uploads are taken", extra={"fields": {"why": str(error)}})
         yield ingestion, images
 

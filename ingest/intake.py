@@ -331,7 +331,10 @@ async def open_intake(
     sparse: Mapping[LegName, SparseEncoder],
     figures: WritableFigures | None = None,
 ) -> AsyncIterator[Intake]:
-    """At work for as long as it is open; what it is at then is begun anew the next time."""
+    """At work for as long as it is open; what it is at then is begun anew the next time.
+
+    Raises IndexMismatch, StoreLocked, and OSError where DATA_DIR cannot be written.
+    """
     if (built := (await store.stamp()).chunker) != Chunker().name:
         raise IndexMismatch(f"the index was built with chunker {built!r}, not {Chunker().name!r}; ingest it anew")
     uploads = settings.data_dir / "uploads" / settings.collection
@@ -352,8 +355,6 @@ async def open_intake(
         jobs = Jobs.load(settings.data_dir / "jobs" / settings.collection)
     except BlockingIOError:
         raise StoreLocked(f"another process takes the uploads of {uploads}") from None
-    except OSError as error:
-        raise Unavailable(f"{settings.data_dir} takes no uploads: {error}; set ACCEPT_UPLOADS=false") from error
     intake = Intake(index, Chunker(), jobs, uploads, limits, settings.max_queued_jobs)
     await intake.recover()
     working = asyncio.create_task(intake.run())
