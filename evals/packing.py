@@ -2,7 +2,9 @@
 
 import shutil
 import sys
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from app.adapters.embedding import packaged_folder
 from app.adapters.reranking import BASE, WORDS
@@ -23,6 +25,22 @@ def pack(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     save_file(weights, target / "model.safetensors")
     shutil.copy(source / "config.json", target)
+
+
+def unpack(target: Path, source: Path | None = None) -> None:
+    """The reverse: a folder with all weights, in float32, and the tokenizer. `source` None is the one shipped."""
+    from safetensors.torch import load_file, save_file
+    from transformers import AutoTokenizer
+
+    source = source or Path(str(files("app") / "models" / "grader"))
+    base = packaged_folder(BASE)
+    weights = {name: tensor.float() for name, tensor in load_file(source / "model.safetensors").items()}
+    weights[WORDS] = load_file(Path(base) / "model.safetensors")[WORDS.removeprefix("bert.")].float()
+    target.mkdir(parents=True, exist_ok=True)
+    save_file(weights, target / "model.safetensors", {"format": "pt"})
+    shutil.copy(source / "config.json", target)
+    tokenizer: Any = AutoTokenizer.from_pretrained(base)
+    tokenizer.save_pretrained(target)
 
 
 if __name__ == "__main__":
