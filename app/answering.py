@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
-from app import prompts
-from app.citations import cite
+from app import prompts, sentences
+from app.citations import Cited, cite
 from app.conflicts import contradictions
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Hit, Prompt, Question
@@ -37,11 +38,21 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     generation = await tools.generate(Prompt("answer", messages, question.text, hits))
     if generation.abstained or prompts.REFUSAL in generation.text:
         return abstain(generation.abstained or "not_supported", hits)
-    cited = await cite(generation.text, hits, tools)
+    cited = await _checked(generation.text, question, hits, tools)
     if not cited.citations:
-        return abstain("not_supported", hits, "the generator wrote an answer without a citation; it was withheld")
+        withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
+        return abstain("not_supported", hits, *cited.notes, withheld)
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing))
+
+
+async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: Tools) -> Cited:
+    """Cited, and of a model's own sentences those that nothing carries treated as the question asks."""
+    if tools.ports.generator.purposes is not None:  # it writes nothing of its own
+        return await cite(text, hits, tools)
+    text, notes = await asyncio.to_thread(sentences.attributed, text, hits)
+    cited = sentences.judged(await cite(text, hits, tools), hits, question.unsupported)
+    return replace(cited, notes=(*notes, *cited.notes))
 
 
 async def _unmatched(question: Question, tools: Tools) -> list[str]:

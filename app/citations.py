@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import nupunkt
 
-from app.quotes import numbers, support, units
+from app.quotes import carries, numbers, support, units
 from app.tools import Tools
 from app.types import Box, Citation, Hit, Page
 
-_MARKERS = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\](?:\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\])*")
+MARKERS = re.compile(r"\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\](?:\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\])*")
 _LINE = re.compile(r"[^\s\n][^\n]*")
 _HEADER_LINES = 4
 _INTEGER = re.compile(r"\d+")
 _MAX_QUOTE = 1200
 """Characters of the longest window of units that is quoted to cover a sentence's numbers."""
-_VERIFIED_SUPPORT = 0.5
+VERIFIED_SUPPORT = 0.5
+"""Of a sentence's terms, the share that its quote must hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def _canonical(text: str, known: int) -> tuple[str, list[int]]:
         unknown.extend(n for n in cited if not 1 <= n <= known)
         return "".join(f"[{n}]" for n in cited if 1 <= n <= known)
 
-    rewritten = _MARKERS.sub(rewrite, text)
+    rewritten = MARKERS.sub(rewrite, text)
     return (re.sub(r"[ \t]+([.,;:])", r"\1", rewritten).strip() if unknown else rewritten.strip()), unknown
 
 
@@ -68,7 +69,7 @@ def _claims(text: str) -> list[_Claim]:
     """The sentence before each cluster of markers."""
     claims: list[_Claim] = []
     begin = 0
-    for match in _MARKERS.finditer(text):
+    for match in MARKERS.finditer(text):
         before = text[begin : match.start()]
         sentences = [(a, b) for a, b in nupunkt.sent_spans(before) if before[a:b].strip(" \n\t.,;:")]
         if sentences:
@@ -87,9 +88,9 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
     chunk = hit.chunk
     sentence = text[claim.start : claim.end]
     stored = page is not None and page.text[chunk.start : chunk.end] == chunk.text
-    start, end = _best_window(sentence, hit)
+    start, end = best_window(sentence, hit)
     span, quote = (chunk.start + start, chunk.start + end), chunk.text[start:end]
-    if page is not None and stored and not numbers(sentence) <= numbers(quote):
+    if page is not None and stored and not carries(quote, sentence, chunk.unit):
         span = _window_above(sentence, page.text, chunk.start) or span
         quote = page.text[slice(*span)]
     carried = support(sentence, quote, chunk.context)
@@ -110,11 +111,11 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
         boxes=boxes_of(page, *span) if page is not None and stored else (),
         answer_span=(claim.start, claim.end),
         support=round(carried, 4),
-        verified=stored and carried >= _VERIFIED_SUPPORT and numbers(sentence) <= numbers(quote),
+        verified=stored and carried >= VERIFIED_SUPPORT and carries(quote, sentence, chunk.unit),
     )
 
 
-def _best_window(sentence: str, hit: Hit) -> tuple[int, int]:
+def best_window(sentence: str, hit: Hit) -> tuple[int, int]:
     """The shortest run of units that holds all the sentence's numbers; else the single unit that carries most of it."""
     found = units(hit.chunk)
     if not found:
@@ -123,7 +124,7 @@ def _best_window(sentence: str, hit: Hit) -> tuple[int, int]:
     carried = [support(sentence, unit.text, "") + len(wanted & numbers(unit.text)) for unit in found]
     best = max(range(len(found)), key=lambda i: (carried[i], -i))
     windows = [(found[best].start, found[best].end)]
-    if wanted and not wanted <= numbers(found[best].text):
+    if wanted and not carries(found[best].text, sentence, hit.chunk.unit):
         windows += _covering(sentence, wanted, hit.chunk.text, [(u.start, u.end) for u in found], best)
     return windows[-1]
 

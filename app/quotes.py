@@ -8,6 +8,7 @@ from functools import lru_cache
 import nupunkt
 
 from app.adapters.bm25 import normal_number, tokens
+from app.quantities import Quantity, located, quantities, same
 from app.types import Chunk
 
 NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<=[A-Za-z])\d+")
@@ -75,3 +76,30 @@ def support(sentence: str, quote: str, context: str) -> float:
     in_quote = terms & set(tokens(quote))
     in_context = (terms - in_quote) & set(tokens(context))
     return (len(in_quote) + 0.5 * len(in_context)) / len(terms)
+
+
+def carries(quote: str, sentence: str, unit: str | None = None) -> bool:
+    """Whether each number of the sentence is in the quote, with its unit and scale.
+
+    `$1.58 billion` is in `1,577` under a table's `unit` "in millions", and `1,577 billion` is not. Digits must be the
+    same where either side leaves its scale unsaid, and of years and dates.
+    """
+    meant = dict(located(sentence))
+    if not meant:
+        return numbers(sentence) <= numbers(quote)
+    said, there = numbers(quote), quantities(quote, f"in {unit}" if unit else "")
+    for match in NUMBER.finditer(sentence):
+        quantity = meant.get(match.start())
+        if quantity is None or not there:
+            if normal_number(match.group().rstrip(",")) not in said:
+                return False
+        elif not any(_agree(quantity, other) for other in there):
+            return False
+    return True
+
+
+def _agree(a: Quantity, b: Quantity) -> bool:
+    if a.unit and b.unit and a.unit != b.unit:
+        return False
+    comparable = (a.scale is not None and b.scale is not None) or a.unit == b.unit == "%"
+    return same(a, b) if comparable else a.value == b.value

@@ -20,6 +20,8 @@ LegName = Literal["dense", "bm25", "splade"]
 EntityType = Literal["company", "person", "place", "product", "segment", "theme", "concept"]
 JobState = Literal["queued", "parsing", "indexing", "done", "failed"]
 JobOutcome = Literal["created", "unchanged", "replaced"]
+Unsupported = Literal["drop", "flag", "keep"]
+"""What becomes of a sentence that a model wrote and no passage it cites carries."""
 Operator = Literal["$eq", "$ne", "$in", "$nin", "$gte", "$lte", "$gt", "$lt"]
 
 
@@ -505,6 +507,7 @@ class Question:
     k: int = 10
     """Passages to answer from."""
     where: Filter = Filter()
+    unsupported: Unsupported = "drop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,15 @@ import pytest
 from app.answering import answer_from
 from app.prompts import REFUSAL
 from app.tools import Tools
-from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question
+from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question, Unsupported
 from tests.fakes import ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
 
 
-async def answered(reply: str | Generation, *, hits: bool = True) -> tuple[Answer, Tools]:
+async def answered(
+    reply: str | Generation, *, hits: bool = True, unsupported: Unsupported = "drop"
+) -> tuple[Answer, Tools]:
     class Replying(ScriptedGenerator):
         async def generate(self, prompt: Prompt) -> Generation:
             generation = await ScriptedGenerator.generate(self, prompt)
@@ -21,7 +23,9 @@ async def answered(reply: str | Generation, *, hits: bool = True) -> tuple[Answe
     tools = Tools(await fake_ports(generator=generator))
     [query] = await tools.embed_queries(["net revenue was 10 million"])
     [result] = await tools.search([Leg("dense", query, 2)], Filter())
-    return await answer_from(Question("net revenue?"), result.hits if hits else (), tools), tools
+    return await answer_from(
+        Question("net revenue?", unsupported=unsupported), result.hits if hits else (), tools
+    ), tools
 
 
 async def test_a_cited_answer_keeps_its_passages() -> None:
@@ -46,12 +50,32 @@ async def test_a_refusal_is_an_abstention_that_says_where_to_look(reply: str) ->
     assert answer.citations == ()
 
 
-@pytest.mark.parametrize("reply", ["", "Revenue was 10 million.", "Revenue was 10 million [7]."])
+@pytest.mark.parametrize("reply", ["", "Revenue was 12 million.", "Litigation over asbestos continues [7]."])
 async def test_an_answer_without_a_citation_is_withheld_and_said(reply: str) -> None:
     answer, _ = await answered(reply)
     assert answer.reason == "not_supported"
-    assert "10 million" not in answer.text
+    assert "12 million" not in answer.text
     assert answer.notes
+
+
+async def test_a_forgotten_marker_is_set_where_one_passage_carries_the_sentence() -> None:
+    answer, _ = await answered("Net revenue was 10 million.")
+    assert answer.text == "Net revenue was 10 million. [1]"
+    assert answer.notes == ("passage [1] was found by the service to carry: Net revenue was 10 million.",)
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        ("drop", "The net revenue was 10 million [1]."),
+        ("flag", "The net revenue was 10 million [1]. Profit was 99 million [1]. (not supported)"),
+        ("keep", "The net revenue was 10 million [1]. Profit was 99 million [1]."),
+    ],
+)
+async def test_what_no_passage_carries_is_treated_as_asked(policy: Unsupported, text: str) -> None:
+    answer, _ = await answered("The net revenue was 10 million [1]. Profit was 99 million [1].", unsupported=policy)
+    assert answer.text == text
+    assert any("Profit was 99 million" in note for note in answer.notes) == (policy != "keep")
 
 
 async def test_a_generators_own_abstention_keeps_its_reason() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.quotes import numbers, support, units
+from app.quotes import carries, numbers, support, units
 from app.types import Chunk, ChunkKind, DocumentMeta
 
 META = DocumentMeta(title="t", source="s")
@@ -58,3 +58,34 @@ def test_support_counts_terms_and_half_for_context() -> None:
     assert support("Acme net sales rose", "net sales rose", "Acme Corp") == pytest.approx(3.5 / 4)
     assert support("Profit fell", "net sales rose", "") == 0.0
     assert support("of the", "of the", "") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("quote", "unit", "sentence", "carried"),
+    [
+        ("Net sales of 1,577 million", None, "Net sales were $1.58 billion", True),
+        ("Net sales $ 1,577 $ 1,460", "in millions", "Net sales were $1.58 billion", True),
+        ("Net sales $ 1,577", "in millions, except per share data", "Net sales were $1,577 million", True),
+        ("Net sales $ 1,577", "in millions", "Net sales were $1,577 billion", False),
+        ("Net sales $ 1,577", "in millions", "Net sales were $1,577 thousand", False),
+        ("Net sales $ 1,577", "in millions", "Net sales were $1.59 billion", False),
+        ("Net sales $ 1,577", None, "Net sales were $1.58 billion", False),
+        ("Net sales $ 1,577", None, "Net sales were $1,577 million", True),
+        ("Net sales of 1.577 billion", None, "Net sales were 1,577", False),
+        ("5,000 thousand", None, "It was $5 million", True),
+        ("Loss (27)", "in millions", "It lost 27 million", True),
+        ("Diluted 2.15", "in millions, except per share data", "Diluted earnings were $2.15 a share", True),
+        ("sales rose 8%", None, "Sales rose 8 percent", True),
+        ("sales rose 8%", None, "Sales rose $8 million", False),
+        ("a margin of 15.3%", None, "The margin was about 15%", True),
+        ("a margin of 15.6%", None, "The margin was about 15%", False),
+        ("1,577 1,460\n2024 2023", "in millions", "In 2024 it was 1,577", True),
+        ("1,577 1,460", "in millions", "In 2024 it was 1,577", False),
+        ("nine members on December 31, 2022", None, "On December 31, 2022 there were members", True),
+        ("no figures here", None, "It was 5", False),
+    ],
+)
+def test_a_number_is_carried_with_its_unit_and_scale(
+    quote: str, unit: str | None, sentence: str, carried: bool
+) -> None:
+    assert carries(quote, sentence, unit) is carried

@@ -41,7 +41,7 @@ def _run(request: Request, arch: str, asked: Asked, options: dict[str, Any], acc
     """Raises UnknownArchitecture, InvalidOptions, InvalidFilter."""
     state = state_of(request)
     architecture = build(arch, options)
-    question = Question(asked.question, asked.k, Filter(parse_filters(asked.filters), access))
+    question = Question(asked.question, asked.k, Filter(parse_filters(asked.filters), access), asked.unsupported)
     tools = Tools(state["ports"], asked.limits.capped(state["settings"].request_timeout_s), access)
     return Run(arch, architecture, question, tools, state)
 

@@ -18,7 +18,7 @@ from pydantic import (
 
 from app.architectures import ARCHITECTURES
 from app.filters import FIELDS, OPERATORS
-from app.types import Limits
+from app.types import Limits, Unsupported
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MOST_CHARACTERS = 8000
@@ -85,6 +85,10 @@ class Asked(BaseModel):
         examples=[_EXAMPLE_FILTERS],
     )
     limits: LimitsBody = LimitsBody()
+    unsupported: Unsupported = Field(
+        default="drop",
+        description="What becomes of a sentence that a model wrote and no passage it cites supports; a note says so.",
+    )
 
 
 class QueryBody(Asked):
