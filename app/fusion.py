@@ -1,8 +1,6 @@
-"""Fusion of rankings: by reciprocal rank, or by standardised score."""
+"""Reciprocal rank fusion."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from statistics import fmean, pstdev
 
 from app.types import Chunk, Hit, LegRank
 
@@ -29,20 +27,3 @@ def rrf(legs: Mapping[str, Sequence[Hit]], *, c: float = C, weights: Mapping[str
             ranks.setdefault(key, {})[name] = LegRank(hit.rank, hit.score)
     order = sorted(scores, key=lambda key: (-scores[key], key))
     return [Hit(chunks[key], rank, scores[key], ranks[key]) for rank, key in enumerate(order, start=1)]
-
-
-def standardised(hits: Sequence[Hit], legs: Sequence[str]) -> list[Hit]:
-    """score(d) = Σ over legs of (s − mean)/deviation, over these hits; best first, ties by chunk id.
-
-    A hit that a leg did not find has the lowest score of those it found; a leg whose scores are all equal adds 0.
-    """
-    totals = [0.0] * len(hits)
-    for leg in legs:
-        known = [hit.legs[leg].score for hit in hits if leg in hit.legs]
-        scores = [hit.legs[leg].score if leg in hit.legs else min(known) for hit in hits] if known else []
-        deviation = pstdev(scores) if scores else 0.0
-        if deviation > 0:
-            mean = fmean(scores)
-            totals = [total + (score - mean) / deviation for total, score in zip(totals, scores, strict=True)]
-    order = sorted(range(len(hits)), key=lambda i: (-totals[i], hits[i].chunk.id))
-    return [replace(hits[i], rank=rank, score=totals[i]) for rank, i in enumerate(order, start=1)]

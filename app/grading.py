@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.fusion import standardised
 from app.periods import named_periods
 from app.reading import Reading
 from app.statements import Subject, match, statements, subject_of, tells_of
@@ -13,23 +12,23 @@ from app.types import Hit, LegRank
 
 GRADE = "grade"
 """Name under which a passage's probability stands among its legs."""
-LEGS = ("dense", "bm25", "rerank")
-"""Fused with equal weight: the cross-encoder is one voice among them and never replaces the order."""
-TWO_SEARCHES = ("dense", "rerank", GRADE)
-"""The same for hits of two searches, whose BM25 scores are for different words."""
 
 
-async def graded(
-    question: str, reading: Reading, hits: Sequence[Hit], tools: Tools, legs: Sequence[str] = LEGS
-) -> list[Hit]:
-    """The hits in the order of the z-scores of `legs`, each with the cross-encoder's score and its grade."""
+async def graded(question: str, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
+    """The hits by their grade, best first; it and the cross-encoder's score stand among their legs.
+
+    The grade weighs the cross-encoder with the other scores: alone it makes a worse order.
+    """
     if not hits:
         return []
     pool = await reranked(question, hits, tools)
     rows = await asyncio.to_thread(features, question, reading, pool)
     grades = [tools.ports.calibration.probability(row) for row in rows]
-    marked = [_with(hit, GRADE, grade) for hit, grade in zip(pool, grades, strict=True)]
-    return _ranked(_ranked(standardised(marked, legs), "rerank"), GRADE)
+    marked = _placed([_with(hit, GRADE, grade) for hit, grade in zip(pool, grades, strict=True)], "rerank")
+    return [
+        replace(hit, rank=hit.legs[GRADE].rank, score=grade_of(hit))
+        for hit in sorted(_placed(marked, GRADE), key=lambda hit: hit.legs[GRADE].rank)
+    ]
 
 
 async def reranked(question: str, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
@@ -48,7 +47,7 @@ def _with(hit: Hit, leg: str, score: float) -> Hit:
     return replace(hit, legs={**hit.legs, leg: LegRank(0, score)})
 
 
-def _ranked(hits: Sequence[Hit], leg: str) -> list[Hit]:
+def _placed(hits: Sequence[Hit], leg: str) -> list[Hit]:
     """In the order given; the leg's ranks from its scores."""
     order = sorted(range(len(hits)), key=lambda i: (-hits[i].legs[leg].score, i))
     ranks = {index: rank for rank, index in enumerate(order, start=1)}

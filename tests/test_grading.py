@@ -3,7 +3,6 @@
 import pytest
 
 from app.calibration import FEATURES
-from app.fusion import standardised
 from app.grading import features, missing
 from app.reading import Reading, read, strangers
 from app.types import Chunk, Document, DocumentMeta, Hit, LegRank
@@ -38,16 +37,6 @@ def test_a_question_that_asks_for_filings_there_are_none_of() -> None:
     [row] = features("Acme debt 2030", Reading((), ("Acme",), ("2030",), relaxed=("2030",)), hits)
     known = dict(zip(FEATURES, row, strict=True))
     assert (known["unmatched"], known["period"]) == (1.0, 0.0)
-
-
-def test_standard_scores_are_summed() -> None:
-    a, b, c = (
-        hit_of(t, ACME, **legs) for t, legs in [("a", {"x": 3.0, "y": 1.0}), ("b", {"x": 1.0}), ("c", {"x": 2.0})]
-    )
-    # x: mean 2, deviation sqrt(2/3); y: all 1, so it adds nothing.
-    ranked = standardised([a, b, c], ["x", "y", "z"])
-    assert [(hit.chunk.text, hit.rank) for hit in ranked] == [("a", 1), ("c", 2), ("b", 3)]
-    assert [hit.score for hit in ranked] == pytest.approx([1.5**0.5, 0.0, -(1.5**0.5)])
 
 
 @pytest.mark.parametrize(

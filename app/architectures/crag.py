@@ -12,7 +12,7 @@ from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
 from app.calibration import Action, action
 from app.glossary import expanded
-from app.grading import TWO_SEARCHES, grade_of, graded, missing, ungraded
+from app.grading import grade_of, graded, missing, ungraded
 from app.reading import Reading, narrowing, noted_reading
 from app.statements import core_question
 from app.strips import decomposed, recomposed
@@ -98,7 +98,7 @@ class Crag:
         known = {hit.chunk.id for hit in hits}
         more = await Hybrid(pool=_DEEPER * Hybrid().pool).fused(question, terms, where, tools)
         fresh = [hit for hit in more if hit.chunk.id not in known][: self.pool]
-        return await graded(question.text, reading, [*hits, *fresh], tools, TWO_SEARCHES)
+        return await graded(question.text, reading, [*hits, *fresh], tools)
 
     async def _refined(self, question: Question, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
         """Each passage less its strips below the lower threshold; its best strip stays."""
