@@ -27,7 +27,7 @@ _COUNTS = {
 }  # fmt: skip
 _SPAN = re.compile(rf"\b(\d{{1,2}}|{'|'.join(_COUNTS)})[\s-]+(months?|weeks?)\b", re.I)
 _LASTS = (
-    (re.compile(r"\bquarters?(?:ly)?\b", re.I), 3),
+    (re.compile(r"\bquarters?\s+(?:then\s+)?end(?:ed|ing)\b", re.I), 3),
     (re.compile(r"\b(?:half|six)[\s-]years?\b", re.I), 6),
     (re.compile(r"\b(?:fiscal\s+)?years?(?:\s+then)?\s+end(?:ed|ing)\b|\bannual\b|\byear\s+to\s+date\b", re.I), 12),
 )
@@ -35,6 +35,7 @@ _AT = re.compile(rf"(?:^|\b(?:at|as\s+of)\s+|\bbalances?,?\s+)({DATE})\W*$", re.
 _RANGE = re.compile(rf"({DATE})\s*(?:[–—-]|to|through)\s*({DATE})", re.I)
 _YEAR_ROW = re.compile(r"\s*(?:fiscal\s+(?:year\s+)?)?(?:FY\s?'?)?(?:(?:19|20)\d\d|\d\d)\s*:?", re.I)
 _SPOKEN_OF = re.compile(rf"\b(?:as\s+of|at|ended|ending)\s+({DATE})", re.I)
+_CHANGE = re.compile(r"\bchanges?\b|\bvariance\b|\bgrowth\b|\bvs\.?\b|^\W*%", re.I)
 _INSTANT = re.compile(r"\b(?:as\s+of|as\s+at)\b|^at\b", re.I)
 _BALANCES = re.compile(r"balance\s+sheets?|statements?\s+of\s+financial\s+(?:position|condition)", re.I)
 _FLOWS = re.compile(
@@ -84,6 +85,8 @@ def fiscal_years(meta: DocumentMeta, heads: Iterable[str]) -> FiscalYears:
 
 def period_of(header: str, head: str, statement: str | None, years: FiscalYears) -> Period:
     """Of a column by its header; what that leaves open by the table's whole head, and by the statement's kind."""
+    if _CHANGE.search(header) and not _year(header):
+        return None, None
     day = _day(header, head)
     months = _months(header)
     if months is None and not _INSTANT.search(header):
@@ -142,7 +145,8 @@ def _iso(day: date | None) -> str | None:
 def _of_head(head: str) -> Period:
     """The one period that a table's head speaks of: "as of December 31, 2022", "for the year ended ..."."""
     days = {parse_date(m[1]) for m in _SPOKEN_OF.finditer(head)}
-    if len(days) != 1 or len({m[0] for m in DAY.finditer(head)}) != 1:
+    named = ({m[0] for m in DAY.finditer(head)}, {m[1] for m in _YEAR.finditer(head)})
+    if len(days) != 1 or any(len(each) != 1 for each in named):
         return None, None
     ended = _SPOKEN_OF.search(head)
     instant = ended is not None and not ended[0].lower().startswith("end")

@@ -21,8 +21,11 @@ _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _FOREIGN = re.compile(r"(?<![A-Za-z])(?:C|A|CA|AU|HK|NZ|S|NT|R)\$")
 _POWERS = {"thousand": 3, "million": 6, "billion": 9}
 _POWER = re.compile(r"\b(thousand|million|billion)s?\b|(?<!\d)\(?000['’]?s(?: omitted)?\b", re.I)
-_PER_SHARE = re.compile(r"\bper(?:\s+(?:common|ordinary|diluted|basic|average))*\s+(?:share|unit|ads)\b", re.I)
-_PER = re.compile(r"\bper\s+(?!cent)[a-z]+", re.I)
+_PER_SHARE = re.compile(
+    r"(?<!\d)(?<!\d\s)\bper(?:\s+(?:common|ordinary|diluted|basic|average))*\s+(?:share|unit|ads)\b", re.I
+)
+"""But not "$.01 per share", which says something of the row's amount."""
+_PER = re.compile(r"(?<!\d)(?<!\d\s)\bper\s+(?!cent)[a-z]+", re.I)
 _SHARES = re.compile(
     r"\b(?:shares|units)\s+(?:outstanding|issued|authorized|repurchased|granted|vested)"
     r"|\b(?:weighted|average)\b.{0,40}\bshares\b|\b(?:number\s+of|common|treasury|diluted|outstanding)\s+shares\b"
@@ -30,9 +33,12 @@ _SHARES = re.compile(
     re.I,
 )
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?\b(?!\s+points)", re.I)
-_PERCENT_OF = re.compile(r"\(?(?:as\s+a\s+)?(?:per\s?cent(?:age)?|%)\s+of\b", re.I)
-"""In the head of a table whose amounts have no mark of their own."""
+_OF_ALL = re.compile(r"\(?(?:as\s+a\s+)?(?:per\s?cent(?:age)?|%)\s+of\b|\bper\s+(?:\w+\s+)?share\b", re.I)
 _COUNT = re.compile(r"^(?:total\s+)?(?:number|count)\s+of\b|\b(?:headcount|employees|store\s+count)$", re.I)
+_STATED = re.compile(r"\bin\s+(?:thousand|million|billion)s\b|\((?:thousand|million|billion)s\b", re.I)
+"""A power of ten that a row or column states for itself, not that of an amount it names."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_OF_YEARS = re.compile(r"\b(?:matur|expir|years?\b|dates?\b|due\b)", re.I)
 _EXCEPT = re.compile(r"\b(?:except|other\s+than|unless)\b(.*)", re.I)
 _PER_SHARE_DATA = re.compile(r"\bper[\s-]+share\b", re.I)
 _LAST_LETTER = re.compile(r"(?<=[a-z]) (?=[a-z]$)")
@@ -132,7 +138,8 @@ class _TableReader:
         first = next((span for row in table.rows for span in row.spans if span), (table.start, table.start))
         self.statement = _title(page, table) or _section(places.at(page.number, *first))
         self._periods = [period_of(header, self._head, self.statement, years) for header in table.columns]
-        self._percent = found[0] if (found := _PERCENT_OF.search(self._head)) else ""
+        self._unmarked = self._head if not table.unit and _OF_ALL.search(self._head) else ""
+        """What the head says of amounts without a mark of their own, in a table that states no power of ten."""
         self._currency = _table_currency(page.text[table.start : table.end], currency)
 
     def figures(self) -> Iterator[Figure]:
@@ -181,20 +188,23 @@ class _TableReader:
         """Of one figure, and the power of ten it is given in: its own marks, its row, its column, then the table."""
         if number.scale:
             return number.unit or self._currency, number.scale
-        said = f"{header} {label}" if self._table.unit else f"{header} {label} {self._percent}"
-        if number.unit == "percent" or (number.unit is None and _PERCENT.search(said)):
+        said, printed = f"{label} {header}", number.unit
+        if printed == "percent" or (printed is None and _PERCENT.search(f"{said} {self._unmarked}")):
             return "percent", 0
-        if number.unit and number.unit not in _CURRENCIES.values():
-            return number.unit, 0
-        if _PER_SHARE.search(label) or _PER_SHARE.search(header):
-            return (f"{number.unit or self._currency}/share" if number.unit or self._currency else None), 0
-        stated = _POWER.search(label) or _POWER.search(header)
-        scale = _power(stated[0]) if stated else self._scale(label)
-        if number.unit is None and (_SHARES.search(label) or header.lower() == "shares"):
+        if printed and printed not in _CURRENCIES.values():
+            return printed, 0
+        if printed is None and _YEAR.fullmatch(str(number.value)) and _OF_YEARS.search(header):
+            return "year", 0
+        if _PER_SHARE.search(f"{said} {self._unmarked}"):
+            money = printed or self._currency
+            return (f"{money}/share" if money else None), 0
+        stated = _STATED.search(label) or _STATED.search(header)
+        scale = _power(stated[0]) if stated else self._scale(said)
+        if printed is None and (_SHARES.search(said) or header.lower() == "shares"):
             return "shares", scale
-        if number.unit is None and (_COUNT.search(label) or _PER.search(label)):
+        if printed is None and (_COUNT.search(label) or _PER.search(said)):
             return None, 0
-        money = number.unit or (self._currency if self._table.unit or "$" in self._head or scale else None)
+        money = printed or (self._currency if self._table.unit or "$" in self._head or scale else None)
         return money or self._dollars(), scale
 
     def _dollars(self) -> str | None:
@@ -202,13 +212,13 @@ class _TableReader:
         text = self._page.text[self._table.start : self._table.end]
         return self._currency if any(sign in text for sign in _CURRENCIES) else None
 
-    def _scale(self, label: str) -> int:
+    def _scale(self, said: str) -> int:
         """That the table's unit line states, unless it excepts such rows."""
         unit = self._table.unit or ""
         excepted = _EXCEPT.search(unit)
         stated = _power(unit[: excepted.start()] if excepted else unit)
         others = _PER_SHARE_DATA.sub("", excepted[1]) if excepted else ""
-        if "share" in others.lower() and _SHARES.search(label):
+        if "share" in others.lower() and _SHARES.search(said):
             return _power(others)
         return stated
 
