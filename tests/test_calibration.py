@@ -2,12 +2,15 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.calibration import FEATURES, Calibration, action, read_calibration, shipped_calibration
 from app.errors import Unavailable
+from app.opening import open_calibration
+from app.settings import Settings
 
 NO_WEIGHT = (0.0,) * (len(FEATURES) - 2)
 
@@ -50,3 +53,14 @@ def test_the_shipped_one_is_for_the_shipped_cross_encoder() -> None:
     shipped = shipped_calibration()
     assert shipped.fitted["reranker"] == "sextant-grader"
     assert 0 < shipped.lower < shipped.upper < 1
+
+
+def test_a_collections_own_calibration_is_found_and_a_named_one_goes_first(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    assert open_calibration(settings) == shipped_calibration()
+    settings.index_dir.mkdir(parents=True)
+    (settings.index_dir / "grader.json").write_text(calibration().to_json())
+    assert open_calibration(settings) == calibration()
+    named = replace(calibration(), lower=0.1)
+    (tmp_path / "named.json").write_text(named.to_json())
+    assert open_calibration(Settings(data_dir=tmp_path, grader_calibration=tmp_path / "named.json")) == named

@@ -11,6 +11,7 @@ from app.adapters.external_folder import FolderSearch
 from app.architectures.crag import Crag
 from app.errors import Unavailable
 from app.grading import GRADE
+from app.http.metrics import Metrics
 from app.tools import Ports, Tools
 from app.types import Question
 from tests.conftest import FILINGS, MakePorts
@@ -101,6 +102,20 @@ async def test_a_language_model_rewrites_where_there_is_one(make_ports: MakePort
     await Crag().answer(Question("debt"), tools)
     assert tools.cost.llm_calls_by_purpose == {"rewrite": 1, "answer": 1}
     assert [step.detail["terms"] for step in tools.trace if step.name == "rewritten"] == ["total borrowings"]
+
+
+async def test_the_first_action_is_counted(make_ports: MakePorts) -> None:
+    metrics = Metrics()
+    for grades in ({"debt": 0.9}, {"debt": 0.5}, {}):
+        tools = Tools(await make_ports(reranker=Graded(grades)))
+        with metrics.question("crag", tools):
+            await Crag().answer(Question("debt"), tools)
+    counted = [line for line in metrics.render().decode().splitlines() if line.startswith("rag_crag_actions_total{")]
+    assert sorted(counted) == [
+        'rag_crag_actions_total{action="ambiguous"} 1.0',
+        'rag_crag_actions_total{action="correct"} 1.0',
+        'rag_crag_actions_total{action="incorrect"} 1.0',
+    ]
 
 
 async def test_thresholds_given_replace_the_calibrated_ones(make_ports: MakePorts) -> None:
