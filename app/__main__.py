@@ -81,7 +81,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     from app.opening import open_ports
 
     configure_logging(settings.log_level, settings.log_format)
-    async with open_ports(settings) as ports:
+    async with open_ports(settings, uploads=settings.accept_uploads) as ports:
         app = create_app(lambda _: nullcontext(ports), settings)
         config = uvicorn.Config(
             app,

@@ -14,7 +14,7 @@ from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.calibration import Calibration, read_calibration, shipped_calibration
-from app.errors import IndexMismatch, StoreLocked
+from app.errors import SextantError
 from app.ports import (
     Embedder,
     ExternalSearch,
@@ -114,14 +114,15 @@ async def open_generator(settings: Settings, embedder: ClosableEmbedder) -> Asyn
 
 def open_packer(settings: Settings, embedder: Embedder, generator: Generator) -> Packer | None:
     """None where a model is shown whole passages, or there is no model."""
-    from app.adapters.extractive import ExtractiveGenerator
-
     budget = settings.passage_tokens or (_LOCAL_PASSAGE_TOKENS if settings.generator == "local" else None)
-    if budget is None or isinstance(generator, ExtractiveGenerator):
+    if budget is None or settings.generator == "extractive":
         return None
+    from app.adapters.extractive import ExtractiveGenerator
+    from app.adapters.local_llm import LocalGenerator
     from app.adapters.packing import StatementPacker, rough_count
 
-    return StatementPacker(ExtractiveGenerator(embedder), budget, getattr(generator, "count_tokens", rough_count))
+    count = generator.count_tokens if isinstance(generator, LocalGenerator) else rough_count
+    return StatementPacker(ExtractiveGenerator(embedder), budget, count)
 
 
 async def open_reranker(settings: Settings) -> ModelReranker | None:
@@ -148,7 +149,7 @@ def open_external(settings: Settings) -> ExternalSearch | None:
 
 @asynccontextmanager
 async def open_documents(
-    settings: Settings, store: WritableStore, embedder: Embedder, figures: WritableFigures
+    settings: Settings, store: WritableStore, embedder: Embedder, figures: WritableFigures, *, uploads: bool
 ) -> AsyncIterator[tuple[Ingestion | None, PageImages]]:
     """What takes documents in, None where this process may not, and what shows their pages."""
     from ingest.images import OriginalImages  # noqa: TID251 - the composition root joins both sides
@@ -158,18 +159,18 @@ async def open_documents(
     async with AsyncExitStack() as stack:
         stack.callback(images.close)
         ingestion: Ingestion | None = None
-        if settings.accept_uploads:
+        if uploads:
             try:
                 opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()}, figures)
                 ingestion = await stack.enter_async_context(opening)
-            except (IndexMismatch, StoreLocked, OSError) as error:
+            except (SextantError, OSError) as error:
                 log.warning("no uploads are taken", extra={"fields": {"why": str(error)}})
         yield ingestion, images
 
 
 @asynccontextmanager
-async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
-    """Everything a request may reach, for the service's life."""
+    """Everything a request may reach, for the service's life; `uploads` for the one process that changes the index."""
+    """Everything a request may reach, for the service's life; `uploads` only for the process that is to change the index."""
     embedder = await open_embedder(settings)
     reranker: ModelReranker | None = None
     try:
@@ -181,7 +182,7 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
         ):
             await embedder.queries(["warm up"])
             figures = SqliteFigures(settings.figures_file)
-            async with open_documents(settings, store, embedder, figures) as (ingestion, images):
+            async with open_documents(settings, store, embedder, figures, uploads=uploads) as (ingestion, images):
                 sparse: dict[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
                 kept = figures if ingestion or settings.figures_file.exists() else None
                 packer = open_packer(settings, embedder, generator)

@@ -18,6 +18,8 @@ R = TypeVar("R")
 MEMORY_BYTES = 4 << 30
 """Address space of one worker process, libraries included."""
 _FILES_PER_PROCESS = 50
+_PRELOADED: set[str] = set()
+"""Modules of every pool's work: all pools fork from one server, and what it has imported no process imports again."""
 _GRACE_S = 30.0
 """For a process to start and to die; its own alarm is what ends it on time."""
 
@@ -38,6 +40,7 @@ class ProcessPool(Generic[A, R]):
         memory_bytes: int = MEMORY_BYTES,
         files_per_process: int = _FILES_PER_PROCESS,
     ) -> None:
+        _PRELOADED.add(work.__module__)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parsing")
         self._idle: asyncio.Queue[_Worker[A, R]] = asyncio.Queue()
         self._workers = [_Worker(work, memory_bytes, files_per_process) for _ in range(workers)]
@@ -98,7 +101,7 @@ class _Worker(Generic[A, R]):
             self.discard()
         if self._connection is None:
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload([self._work.__module__])
+            context.set_forkserver_preload(sorted(_PRELOADED))
             self._connection, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs, self._work, self._memory_bytes), daemon=True)
             self._process.start()

@@ -156,7 +156,7 @@ from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, Word
 from app.tools import Ports
 
 @asynccontextmanager
-async def open_ports(settings):
+async def open_ports(settings, uploads):
     store = FakeStore(STAMP)
     await fill(store)
     yield Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, QuotingGenerator())

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.citations import boxes_of
-from app.errors import InvalidInput, NotFound, Unavailable
+from app.errors import InvalidInput, NotFound, PayloadTooLarge, Unavailable
 from app.http.access import CallerAccess
 from app.http.problems import FAILURES
 from app.http.replies import (
@@ -32,6 +32,8 @@ router = APIRouter(tags=["documents"], responses=FAILURES)
 
 DocumentId = Annotated[str, Path(max_length=200)]
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="Position in the PDF, first is 1.")]
+_FORM_BYTES = 64 * 1024
+"""What a form may put around a file."""
 _MOST_BOXES = 200
 _MOST_POINTS = 20_000.0
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -75,6 +77,9 @@ async def upload_document(
     ] = None,
 ) -> Response:
     ingestion = _ingestion(request)
+    most, announced = state_of(request)["settings"].max_upload_bytes, request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > most + _FORM_BYTES:
+        raise PayloadTooLarge(f"the file is larger than {most} bytes")
     name, content = await uploaded(request, filename)
     job = await ingestion.submit(name, content, access, tuple(sorted(set(acl))) if acl else None)
     return Json(job_reply(job), 202, {"Location": f"/jobs/{job.id}"})

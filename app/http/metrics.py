@@ -54,6 +54,8 @@ class Metrics:
         self._abstentions = self._counter("rag_abstentions_total", "Honest refusals.", "arch", "reason")
         self._verdicts = self._counter("rag_crag_actions_total", "What the best grade called for.", "action")
         self._errors = self._counter("rag_errors_total", "Questions that failed.", "arch", "error_code")
+        self._actions = self._counter("rag_actions_total", "An agent's tool calls.", "arch", "tool", "error_code")
+        self._limits = self._counter("rag_limits_total", "Limits at which an agent stopped.", "arch", "limit")
         self._in_flight = Gauge("rag_in_flight", "Questions being answered.", registry=self.registry)
 
         self._index = {
@@ -137,5 +139,9 @@ class Metrics:
         self._tokens.labels(arch, "output").inc(cost.output_tokens)
         for step in tools.trace:
             self._stage_seconds.labels(arch, step.name).observe(step.ms / 1000)
+            if step.name == "act":
+                self._actions.labels(arch, step.detail["tool"], step.detail.get("error", "none")).inc()
+            if step.name == "limit":
+                self._limits.labels(arch, step.detail["limit"]).inc()
             if step.name == "verdict":
                 self._verdicts.labels(step.detail["action"]).inc()

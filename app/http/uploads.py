@@ -85,7 +85,7 @@ class _Form:
             data, self._data = self._data, []
             for piece in data:
                 yield piece
-            if not await self._more():
+            if self._ended or not await self._more():
                 break
         for piece in self._data:
             yield piece

@@ -30,7 +30,10 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
         embedder = HashEmbedder(float(os.environ.get("SECONDS_PER_TEXT", "0")))
         sparse: Mapping[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
         figures = SqliteFigures(settings.figures_file)
-        async with open_documents(settings, store, embedder, figures) as (ingestion, images):
+        async with open_documents(settings, store, embedder, figures, uploads=settings.accept_uploads) as (
+            ingestion,
+            images,
+        ):
             yield Ports(
                 store, embedder, sparse, QuotingGenerator(), figures=figures, ingestion=ingestion, images=images
             )
