@@ -1,6 +1,8 @@
-"""Reciprocal rank fusion."""
+"""Fusion of rankings: by reciprocal rank, or by standardised score."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, pstdev
 
 from app.types import Chunk, Hit, LegRank
 
@@ -27,3 +29,21 @@ def rrf(legs: Mapping[str, Sequence[Hit]], *, c: float = C, weights: Mapping[str
             ranks.setdefault(key, {})[name] = LegRank(hit.rank, hit.score)
     order = sorted(scores, key=lambda key: (-scores[key], key))
     return [Hit(chunks[key], rank, scores[key], ranks[key]) for rank, key in enumerate(order, start=1)]
+
+
+def standardised(hits: Sequence[Hit], *, weights: Mapping[str, float] | None = None) -> list[Hit]:
+    """score(d) = Σ over legs of weight · (s − mean) / deviation of the leg's scores s over these hits; best first.
+
+    Legs are those that the hits keep. A hit that a leg did not find has the leg's lowest score; a leg whose scores are
+    all equal adds 0. Ties are ordered by chunk id. Unlike ranks, scores keep how far apart two hits are.
+    """
+    totals = dict.fromkeys((hit.chunk.id for hit in hits), 0.0)
+    for leg in sorted({name for hit in hits for name in hit.legs}):
+        lowest = min(hit.legs[leg].score for hit in hits if leg in hit.legs)
+        scores = {hit.chunk.id: hit.legs[leg].score if leg in hit.legs else lowest for hit in hits}
+        mean, deviation = fmean(scores.values()), pstdev(scores.values())
+        weight = 1.0 if weights is None else weights.get(leg, 1.0)
+        for key, score in scores.items() if deviation > 0 else ():
+            totals[key] += weight * (score - mean) / deviation
+    order = sorted(hits, key=lambda hit: (-totals[hit.chunk.id], hit.chunk.id))
+    return [replace(hit, rank=rank, score=totals[hit.chunk.id]) for rank, hit in enumerate(order, start=1)]

@@ -10,6 +10,8 @@ _EXAMPLES = """examples:
   sextant-eval matrix --questions qa.jsonl --run runs/a --estimate  what would that cost
   sextant-eval ablate --questions qa.jsonl --arch hybrid --switch query_filters,c=20,bm25_weight=0.5
   sextant-eval ir sets/* --baseline bm25.json                       public retrieval sets, leg by leg
+  sextant-eval stress --questions qa.jsonl --run runs/stress        what is trusted when passages lie (on a copy)
+  sextant-eval rerank sets/* --questions qa.jsonl                   the same candidates with and without RERANKER_MODEL
   sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
@@ -57,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     _ablate(commands.add_parser("ablate", parents=[subject], help="one thing changed at a time"))
     _ir(commands.add_parser("ir", parents=[output], help="retrieval sets in BEIR's form, leg by leg"))
     _calibrate(commands.add_parser("calibrate", parents=[output], help="fit crag's grader to a collection"))
+    _stress(commands.add_parser("stress", parents=[subject], help="answers over a collection made worse"))
+    _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix")
     comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
     comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
@@ -99,11 +103,28 @@ def _matrix(parser: argparse.ArgumentParser) -> None:
     add("--max-usd", metavar="X", type=float, help="stop where more US dollars than this are to come")
 
 
+def _stress(parser: argparse.ArgumentParser) -> None:
+    _passages(parser, 10)
+    kinds = "kinds of bad passages: noise,stale,conflict,counterfactual,poison (default: all)"
+    parser.add_argument("--plant", metavar="A,B", default="all", help=kinds)
+
+
 def _ablate(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 100)
     add = parser.add_argument
     add("--switch", metavar="A,B=2", default="", help="options to change: a name flips, name=value sets")
     add("--index", metavar="DIR", type=Path, action="append", default=[], help="data directory of another index")
+
+
+def _rerank(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folders", nargs="*", type=Path, metavar="FOLDER", help="retrieval sets in BEIR's form")
+    add("--questions", metavar="FILE", type=Path, help="JSONL file with evidence pages, asked of the index")
+    add("--data-dir", metavar="DIR", type=Path, help="whose index is asked (default: DATA_DIR)")
+    add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
+    add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    add("--depth", metavar="N", type=_positive, default=30, help="candidates that are scored anew (default: 30)")
+    add("--sample", metavar="N", type=_positive, default=200, help="queries drawn of each set (default: 200)")
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +134,8 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--out", metavar="FILE", type=Path, help="what to write (default: GRADER_CALIBRATION, else beside the index)")
     add("--plot", metavar="FILE", type=Path, help="reliability as SVG")
+    add("--save", metavar="FILE", type=Path, help="keep the passages' features and labels here")
+    add("--with", dest="others", metavar="FILE", type=Path, action="append", default=[], help="add another's --save")
     add("--seed", metavar="N", type=int, default=0, help="of the folds (default: 0)")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.adapters.bm25 import Bm25Encoder
-from app.opening import open_embedder, open_ports
+from app.opening import open_embedder, open_ports, open_reranker
 from app.settings import Settings
 from evals import (
     ablation,
@@ -23,6 +23,7 @@ from evals import (
     matrix,
     record,
     report,
+    reranking,
     retrieval,
     stress,
     stress_report,
@@ -172,6 +173,10 @@ async def calibrate_command(options: argparse.Namespace) -> int:
             raise UsageError("a cross-encoder is needed; RERANKER_MODEL is none")
         found = await calibration.gathered(ports, questions)
         reranker = ports.reranker.name
+    if options.save:
+        calibration.write_cases(options.save, found)
+    for path in options.others:
+        found += calibration.read_cases(path)
     made = calibration.calibrated(found, reranker, options.seed)
     out = options.out or settings.grader_calibration or settings.index_dir / "grader.json"
     out.write_text(made.to_json(), encoding="utf-8")
@@ -201,6 +206,28 @@ async def stress_command(options: argparse.Namespace) -> int:
     _publish(made, options, markdown=stress_report.to_markdown(made), page=stress_report.to_html(made))
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
+    return OK
+
+
+async def rerank_command(options: argparse.Namespace) -> int:
+    settings = Settings(data_dir=options.data_dir) if options.data_dir else Settings()
+    if not (options.folders or options.questions):
+        raise UsageError("give folders of retrieval sets, --questions, or both")
+    if settings.reranker_model == "none":
+        raise UsageError("there is no cross-encoder to measure: RERANKER_MODEL is none")
+    found: list[reranking.Measured] = []
+    if options.questions:
+        async with open_ports(settings) as ports:
+            assert ports.reranker is not None
+            candidates = await reranking.of_questions(_questions(options), ports, options.depth)
+            found.append(await reranking.measure(options.questions.stem, candidates, ports.reranker))
+    if options.folders:
+        embedder, reranker = await open_embedder(settings), await open_reranker(settings)
+        assert reranker is not None
+        for folder in options.folders:
+            candidates = await reranking.of_set(folder, embedder, options.depth, options.sample)
+            found.append(await reranking.measure(folder.name, candidates, reranker))
+    _write(json.dumps([asdict(m) for m in found], indent=2) if options.json else reranking.table(found))
     return OK
 
 
@@ -241,6 +268,7 @@ COMMANDS = {
     "compare": compare_command,
     "ablate": ablate_command,
     "ir": ir_command,
+    "rerank": rerank_command,
     "calibrate": calibrate_command,
     "stress": stress_command,
 }

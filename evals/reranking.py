@@ -20,6 +20,7 @@ from app.reading import narrowed
 from app.tools import Ports, Tools
 from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, Hit, IndexStamp, Leg, LegRank
 from app.types import Question as Asked
+from evals.errors import UsageError
 from evals.irsets import fitted
 from evals.measures import rank_measures
 from evals.passages import Bm25Index, passages_of
@@ -143,6 +144,13 @@ def _place(document: str, page: int) -> str:
     return f"{document} page {page}"
 
 
+async def measure(name: str, candidates: Sequence[Candidates], reranker: Reranker) -> Measured:
+    """Raises UsageError where there is no query to measure on."""
+    if not candidates:
+        raise UsageError(f"{name} holds no query whose evidence is known")
+    return measured(name, candidates, *await scored(candidates, reranker))
+
+
 async def scored(candidates: Sequence[Candidates], reranker: Reranker) -> tuple[list[list[float]], float]:
     """The cross-encoder's score of every candidate, and how many pairs a second that took."""
     started = time.perf_counter()
@@ -176,7 +184,7 @@ def _orders(found: Candidates, scores: Sequence[float]) -> dict[str, list[str]]:
         WITHOUT: list(found.hits),
         ALONE: legs[_RERANK],
         RANKS: rrf(legs),
-        SCORES: standardised(graded, tuple(legs)),
+        SCORES: standardised(graded),
     }
     return {name: list(dict.fromkeys(item[hit.chunk.id] for hit in hits)) for name, hits in ranked.items()}
 

@@ -1,14 +1,16 @@
-"""Reciprocal rank fusion against literal fractions."""
+"""Fusion against literal fractions and standard scores worked out by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
+from math import sqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.fusion import rrf
-from app.types import Chunk, DocumentMeta, Hit
+from app.fusion import rrf, standardised
+from app.types import Chunk, DocumentMeta, Hit, LegRank
 
 META = DocumentMeta(title="t", source="s")
 
@@ -53,3 +55,37 @@ def test_an_absent_document_adds_nothing(rankings: list[str]) -> None:
         expected = sum(1 / (60 + r.index(hit.chunk.id) + 1) for r in rankings if hit.chunk.id in r)
         assert hit.score == pytest.approx(expected)
         assert len(hit.legs) == sum(hit.chunk.id in r for r in rankings)
+
+
+def found(name: str, **scores: float) -> Hit:
+    """A hit with these scores per leg; no rank matters."""
+    [hit] = hits(name)
+    return replace(hit, legs={leg: LegRank(1, score) for leg, score in scores.items()})
+
+
+def test_standard_scores_add_up_and_a_leg_that_missed_a_hit_gives_it_its_lowest() -> None:
+    # dense 3, 1, 1: mean 5/3, deviation √(8/9). bm25 2, 4 and, where it found nothing, 2: mean 8/3, the same deviation.
+    fused = standardised([found("a", dense=3, bm25=2), found("b", dense=1, bm25=4), found("c", dense=1)])
+    deviation = sqrt(8 / 9)
+    assert [(h.chunk.id, h.rank) for h in fused] == [("a", 1), ("b", 2), ("c", 3)]
+    assert [h.score for h in fused] == pytest.approx(
+        [(4 / 3 - 2 / 3) / deviation, (-2 / 3 + 4 / 3) / deviation, (-2 / 3 - 2 / 3) / deviation]
+    )
+
+
+def test_a_leg_of_equal_scores_decides_nothing_and_weights_do() -> None:
+    pair = [found("a", x=1, y=1, z=5), found("b", x=1, y=2, z=4)]
+    assert [h.score for h in standardised(pair)] == [0, 0]
+    assert [(h.chunk.id, h.score) for h in standardised(pair, weights={"y": 2})] == [("b", 1), ("a", -1)]
+
+
+def test_no_hits_fuse_to_none() -> None:
+    assert standardised([]) == []
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=6), st.integers(1, 9), st.integers(-9, 9))
+def test_a_leg_in_other_units_fuses_to_the_same(scores: list[int], scale: int, shift: int) -> None:
+    plain = standardised([found(chr(97 + i), x=s, y=i % 3) for i, s in enumerate(scores)])
+    moved = standardised([found(chr(97 + i), x=scale * s + shift, y=i % 3) for i, s in enumerate(scores)])
+    by_id = {hit.chunk.id: hit.score for hit in moved}
+    assert [hit.score for hit in plain] == pytest.approx([by_id[hit.chunk.id] for hit in plain], abs=1e-9)

@@ -121,6 +121,7 @@ def test_a_run_over_budget_stops_before_it_spends(qa: Path, tmp_path: Path, caps
         (["matrix", "--questions", "QA", "--quality", "beauty"], "no measure 'beauty'"),
         (["citations", "--questions", "QA", "--class", "odd"], "no question of class odd"),
         (["compare", "/nowhere", "/nowhere"], "cannot be read"),
+        (["rerank"], "give folders of retrieval sets"),
     ],
 )
 def test_wrong_usage_is_explained(

