@@ -169,8 +169,8 @@ async def open_documents(
 
 
 @asynccontextmanager
+async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncIterator[Ports]:
     """Everything a request may reach, for the service's life; `uploads` for the one process that changes the index."""
-    """Everything a request may reach, for the service's life; `uploads` only for the process that is to change the index."""
     embedder = await open_embedder(settings)
     reranker: ModelReranker | None = None
     try:
