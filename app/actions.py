@@ -14,6 +14,10 @@ ToolName: TypeAlias = Literal["search", "open_page", "follow_entity", "figures",
 """What an action can do; also a label of metrics, so the list is closed."""
 
 
+LimitName: TypeAlias = Literal["actions", "steps", "calls_or_tokens", "time"]
+"""What can end a run early; also a label of metrics."""
+
+
 class RepeatedAction(SextantError):
     """An action identical to an earlier one, which would give the same again."""
 
@@ -65,6 +69,14 @@ class Actions:
         finally:
             ACTION.reset(token)
             self.tools.emit("stage", step)
+
+    def stopped(self, error: SextantError) -> str:
+        """Why the run ends early, for its notes; noted in the trace as a limit met."""
+        limit: LimitName = "time" if isinstance(error, Timeout) else "calls_or_tokens"
+        if self.taken > self.most:
+            limit = "actions"
+        self.tools.note("limit", limit=limit, why=str(error))
+        return str(error)
 
     def _check(self, tool: ToolName, arguments: Mapping[str, Any]) -> None:
         if self.taken > self.most:

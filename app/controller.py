@@ -38,17 +38,35 @@ class Controller:
 
     async def answer(self) -> Answer:
         """Within the limits; where one is met, what is known by then, or an abstention that says which it was."""
+        parts = self._parts()
+        try:
+            if (computed := await self.computed(self.question)) is not None:
+                return computed
+        except STOPPED as error:
+            return abstain("limit", (), self.actions.stopped(error))
+        return await self._compared(parts) if parts else await self._followed()
+
+    async def evidence(self) -> list[list[Hit]]:
+        """The passages of each part of the question, or of each hop; nothing is answered."""
+        parts = self._parts()
+        if parts:
+            asked = [replace(self.question, text=part.text) for part in parts]
+            return await together([self._searched(part, one) for part, one in zip(parts, asked, strict=True)])
+        hits = await self._first()
+        if (lead := await self._lead(hits)) is None:
+            return [hits]
+        rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
+        part = self._of(lead)
+        return [[lead.hit, *rest], await self._searched(part, replace(self.question, text=part.text))]
+
+    def _parts(self) -> list[SubQuestion]:
+        """Noted in the trace."""
         parts = decompose(self.question.text, self.catalogue, most=self.max_parts) if self.max_parts > 1 else []
         beyond = points_beyond(self.question.text)
         self.actions.tools.note("plan", parts=[part.about for part in parts], points_beyond=beyond)
-        try:
-            if (computed := await self._computed(self.question)) is not None:
-                return computed
-        except STOPPED as error:
-            return abstain("limit", (), str(error))
-        return await self._compared(parts) if parts else await self._followed(beyond)
+        return parts[: self.question.k]
 
-    async def _computed(self, question: Question) -> Answer | None:
+    async def computed(self, question: Question) -> Answer | None:
         """None where no ratio or growth of one company is asked for, or a number that it needs was not found."""
         companies = named_companies(question.text, self.catalogue)
         if len(companies) != 1 or (formula := asked_formula(without_names(question.text, sorted(companies)))) is None:
@@ -58,7 +76,6 @@ class Controller:
 
     async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
         """Each part searched and answered from its own passages, all at once."""
-        parts = parts[: self.question.k]
         rooms = [self.question.k // len(parts) + (n < self.question.k % len(parts)) for n in range(len(parts))]
         found = await together([self._part(part, room) for part, room in zip(parts, rooms, strict=True)])
         return joined(found, self.question.k)
@@ -67,12 +84,12 @@ class Controller:
         hits: list[Hit] = []
         asked = replace(self.question, text=part.text, k=room)
         try:
-            if (computed := await self._computed(asked)) is not None:
+            if (computed := await self.computed(asked)) is not None:
                 return Finding(part.about, computed)
             hits = await self._searched(part, asked)
             return Finding(part.about, await answer_from(asked, hits, self.actions.tools))
         except STOPPED as error:
-            return Finding(part.about, abstain("limit", hits, str(error)))
+            return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
 
     async def _searched(self, part: SubQuestion, asked: Question) -> list[Hit]:
         if part.documents:
@@ -85,20 +102,19 @@ class Controller:
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
 
-    async def _followed(self, beyond: bool) -> Answer:
+    async def _followed(self) -> Answer:
         """One search; where its evidence names whom the question only describes, a second in that company's filings."""
         hits: list[Hit] = []
         try:
             hits = await self._first()
-            lead = await self._lead(hits) if self.max_hops and (beyond or not self.question_signal) else None
-            if lead is not None:
+            if (lead := await self._lead(hits)) is not None:
                 found = await self._hop(hits, lead)
                 if not found[-1].answer.abstained:
                     return joined(found, self.question.k)
                 hits = list(joined(found, self.question.k).passages)
             return await answer_from(self.question, hits, self.actions.tools)
         except STOPPED as error:
-            return abstain("limit", hits, str(error))
+            return abstain("limit", hits, self.actions.stopped(error))
 
     async def _first(self) -> list[Hit]:
         async def work() -> list[Hit]:
@@ -107,7 +123,9 @@ class Controller:
         return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)
 
     async def _lead(self, hits: Sequence[Hit]) -> Lead | None:
-        """Whom to follow; None where the evidence names nobody new, or leads nowhere that the question does not."""
+        """Whom to follow; None where the question is about whom it names, or the evidence leads nowhere else."""
+        if not self.max_hops or (self.question_signal and not points_beyond(self.question.text)):
+            return None
         found = [lead for lead in leads(self.question.text, hits, self.catalogue) if lead.score >= self.least_lead]
         if not found:
             return None
@@ -122,10 +140,14 @@ class Controller:
         """What names the company, quoted, and the question asked of that company's filings."""
         room = self.question.k - self.question.k // 3
         naming = await self._named(lead, hits, self.question.k - room)
+        return [naming, await self._part(self._of(lead), room)]
+
+    def _of(self, lead: Lead) -> SubQuestion:
+        """The question asked of the company in the place of whom it describes, in its filings of the same periods."""
         asked = sorted(named_companies(self.question.text, self.catalogue))
         filings = read(f"{lead.company} {without_names(self.question.text, asked)}", self.catalogue).documents
         text = without_names(resolved(self.question.text, lead.company), asked)
-        return [naming, await self._part(SubQuestion(text, filings, lead.company, (lead.company,)), room)]
+        return SubQuestion(text, filings, lead.company, (lead.company,))
 
     async def _named(self, lead: Lead, hits: Sequence[Hit], room: int) -> Finding:
         """The sentence that names the company, cited; its passage first."""

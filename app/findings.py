@@ -1,7 +1,7 @@
 """Answers to parts of a question, joined into one with its passages and markers numbered anew."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.types import Answer, Hit
@@ -24,7 +24,8 @@ def joined(findings: Sequence[Finding], k: int) -> Answer:
     It abstains for the first part's reason where no part has an answer.
     """
     known = [finding for finding in findings if not finding.answer.abstained]
-    passages = _merged(findings, k)
+    cited = {citation.chunk_id for finding in findings for citation in finding.answer.citations}
+    passages = merged([finding.answer.passages for finding in findings], k, cited)
     if not known:
         answer = findings[0].answer
         return replace(answer, passages=passages, notes=_notes(findings))
@@ -36,9 +37,10 @@ def joined(findings: Sequence[Finding], k: int) -> Answer:
         heading = f"{finding.about}:\n" if len(findings) > 1 and finding.about else ""
         text += ("\n" if text else "") + heading
         body, shifts = _renumbered(own.text, new)
-        for cited in own.citations:
-            span = _span(cited.answer_span, len(text), shifts)
-            citations.append(replace(cited, marker=new[cited.marker], answer_span=span))
+        citations += [
+            replace(made, marker=new[made.marker], answer_span=_span(made.answer_span, len(text), shifts))
+            for made in own.citations
+        ]
         calculations += [
             replace(made, answer_span=_span(made.answer_span, len(text), shifts)) for made in own.calculations
         ]
@@ -64,11 +66,12 @@ def _renumbered(text: str, new: dict[int, int]) -> tuple[str, list[tuple[int, in
     return out + text[at:], shifts
 
 
-def _merged(findings: Sequence[Finding], k: int) -> tuple[Hit, ...]:
-    """Every part's first passage, then every part's second, ...; of those beyond k the cited ones alone."""
-    cited = {c.chunk_id for finding in findings for c in finding.answer.citations}
-    ordered = {hit.chunk.id: hit for hit in _in_turn([finding.answer.passages for finding in findings])}
-    room = k - sum(key in cited for key in ordered)
+def merged(several: Sequence[Sequence[Hit]], k: int, cited: Set[str] = frozenset()) -> tuple[Hit, ...]:
+    """Every list's first passage, then every list's second, ...; beyond k the cited ones alone, by their chunk ids."""
+    ordered: dict[str, Hit] = {}
+    for hit in _in_turn(several):
+        ordered.setdefault(hit.chunk.id, hit)
+    room = k - len(cited & ordered.keys())
     kept: list[Hit] = []
     for key, hit in ordered.items():
         if key in cited:

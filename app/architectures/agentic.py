@@ -6,7 +6,9 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field
 
 from app.actions import Actions
+from app.agent import Agent
 from app.controller import Controller
+from app.toolbox import Toolbox
 from app.tools import Tools
 from app.types import Answer, Question
 
@@ -20,6 +22,9 @@ class Agentic:
 
     max_actions: Annotated[int, Field(ge=1, le=100, description="Tool calls; at the limit the answer is partial.")] = 24
     tool_timeout_s: Annotated[float, Field(gt=0, le=600, description="Most seconds of one tool call.")] = 30.0
+    max_steps: Annotated[
+        int, Field(ge=0, le=20, description="Replies in which an LLM judges and acts; 0 leaves it to rules.")
+    ] = 3
     max_parts: Annotated[int, Field(ge=1, le=20, description="Companies or filings compared; 1 never splits.")] = 5
     max_hops: Annotated[int, Field(ge=0, le=1, description="Companies followed that only the evidence names.")] = 1
     question_signal: Annotated[
@@ -35,7 +40,7 @@ class Agentic:
     async def answer(self, question: Question, tools: Tools) -> Answer:
         actions = Actions(tools, self.max_actions, self.tool_timeout_s)
         catalogue = await tools.catalogue()
-        return await Controller(
+        controller = Controller(
             question,
             catalogue,
             actions,
@@ -44,4 +49,7 @@ class Agentic:
             self.question_signal,
             self.least_lead,
             self.least_residual,
-        ).answer()
+        )
+        if not self.max_steps or tools.ports.generator.purposes is not None:
+            return await controller.answer()
+        return await Agent(question, controller, Toolbox(question, catalogue, actions), self.max_steps).answer()

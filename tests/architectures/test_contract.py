@@ -67,12 +67,25 @@ COST: dict[str, Row] = {
         ops_source="bound",
         llm_calls={"answer": 1},
     ),
-    # As hybrid, in one action; nothing to compute, to compare or to follow is asked for.
-    "agentic": Row(
-        steps=("catalogue", "plan", "act", "catalogue", "read", "embed", "search", "generate", "pages"),
-        ops={"dense": 3, "sparse": 3},
+    # As hybrid; then the entities in the passages found, two records, and the same two again with all their mentions.
+    "graph": Row(
+        steps=(
+            *("mode", "catalogue", "read", "embed", "search", "records", "records", "records", "walk"),
+            *("generate", "pages"),
+        ),
+        ops={"dense": 3, "sparse": 3, "graph": 4},
         ops_source="bound",
         llm_calls={"answer": 1},
+    ),
+    # As hybrid, in one action, then a model is asked what is missing; what it says here is no plan, so it answers.
+    "agentic": Row(
+        steps=(
+            *("catalogue", "plan", "act", "catalogue", "read", "embed", "search"),
+            *("generate", "unusable", "generate", "pages"),
+        ),
+        ops={"dense": 3, "sparse": 3},
+        ops_source="bound",
+        llm_calls={"plan": 1, "answer": 1},
         partial=True,
     ),
 }
