@@ -113,5 +113,11 @@ def test_the_command_writes_a_calibration_that_is_read_again(
     assert "AUC" in capsys.readouterr().out
     assert read_calibration(out).fitted["reranker"] == "words"
     assert plot.read_text().startswith("<svg")
+    cases = tmp_path / "cases.jsonl"
+    assert run([*arguments, "--save", str(cases)]) == commands.OK
+    alone = read_calibration(out).fitted
+    assert run([*arguments, "--with", str(cases)]) == commands.OK
+    assert read_calibration(out).fitted["cases"] == 2 * alone["cases"]
     assert run([*arguments, "--limit", "1"]) == commands.USAGE
     assert "two companies" in capsys.readouterr().err
+    assert run([*arguments, "--with", str(plot)]) == commands.USAGE
