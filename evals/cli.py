@@ -136,8 +136,6 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     add("--plot", metavar="FILE", type=Path, help="reliability as SVG")
     add("--save", metavar="FILE", type=Path, help="keep the passages' features and labels here")
     add("--with", dest="others", metavar="FILE", type=Path, action="append", default=[], help="add another's --save")
-    add("--save", metavar="FILE", type=Path, help="keep the passages' features and labels here")
-    add("--with", dest="others", metavar="FILE", type=Path, action="append", default=[], help="add another's --save")
     add("--seed", metavar="N", type=int, default=0, help="of the folds (default: 0)")
 
 

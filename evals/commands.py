@@ -177,10 +177,6 @@ async def calibrate_command(options: argparse.Namespace) -> int:
         calibration.write_cases(options.save, found)
     for path in options.others:
         found += calibration.read_cases(path)
-    if options.save:
-        calibration.write_cases(options.save, found)
-    for path in options.others:
-        found += calibration.read_cases(path)
     made = calibration.calibrated(found, reranker, options.seed)
     out = options.out or settings.grader_calibration or settings.index_dir / "grader.json"
     out.write_text(made.to_json(), encoding="utf-8")
