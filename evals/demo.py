@@ -2,11 +2,13 @@
 
 import argparse
 import json
+import math
 import os
 import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.settings import Settings
+from app.errors import GeneratorUnavailable
+from app.local_model import check_memory, fetch_with_progress, model_file
+from app.settings import Settings, read_settings
 from evals.questions import stem
 from ingest.cli import OK, SOME_FAILED
 
@@ -26,20 +30,26 @@ Reply: TypeAlias = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "demo"
-MODELS = ("embedding_", "model_threads", "generator", "openai_", "usd_")
+MODELS = ("embedding_", "model", "generator", "local_", "passage_", "openai_", "usd_")
 """Settings that may come from the caller's environment; the demo keeps clear of whatever index the rest points at."""
+
+_LLM_CLASSES = ("numeric", "on", "unanswerable")
+"""Of these the model is asked the first question each: on two cores it takes some ten seconds an answer."""
+_FETCH_S = 240.0
+_LLM_ASKING_S = 200.0
+_ASK_S = 175
 
 
 class DemoFailed(Exception):
     """A step that nothing can go on without has failed; the message says which, and where to look."""
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The caller's variables without those that name an index or guard a service, and an index in `folder`."""
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """The caller's variables without those that name an index or guard a service, an index in `folder`, and more."""
     foreign = {name for name in Settings.model_fields if not name.startswith(MODELS)}
     kept = {name: value for name, value in os.environ.items() if name.lower() not in foreign}
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return {**kept, "DATA_DIR": str(folder), "PYTHONPATH": path}
+    return {**kept, "DATA_DIR": str(folder), "PYTHONPATH": path, **more}
 
 
 def run(module: str, *arguments: str | Path, folder: Path) -> int:
@@ -49,14 +59,14 @@ def run(module: str, *arguments: str | Path, folder: Path) -> int:
 
 
 @contextmanager
-def service(command: Sequence[str], folder: Path) -> Iterator[str]:
+def service(command: Sequence[str], folder: Path, **variables: str) -> Iterator[str]:
     """The running service's URL, which it prints itself; stopped however the block is left. Raises DemoFailed."""
     log = folder / "service.log"
     pipe = subprocess.PIPE
     with (
         log.open("w") as stderr,
         subprocess.Popen(
-            command, cwd=folder, env=environment(folder), stdout=pipe, stderr=stderr, text=True
+            command, cwd=folder, env=environment(folder, **variables), stdout=pipe, stderr=stderr, text=True
         ) as process,
     ):
         assert process.stdout is not None
@@ -153,16 +163,25 @@ def summary_table(questions: Sequence[Reply], asked: Sequence[dict[str, Reply]])
     return table
 
 
-def ask_all(url: str, questions: Sequence[Reply], console: Console) -> list[dict[str, Reply]]:
-    """Asks every question of every architecture that can run; prints as the replies come in."""
-    asked = []
-    with httpx.Client(base_url=url, timeout=180) as client:
+def ask_all(
+    url: str, questions: Sequence[Reply], console: Console, limit_s: float = math.inf
+) -> list[dict[str, Reply]]:
+    """Asks every question of every architecture that can run; prints as the replies come in.
+
+    After `limit_s` seconds no further question is begun, but for the first.
+    """
+    asked: list[dict[str, Reply]] = []
+    begun = time.monotonic()
+    with httpx.Client(base_url=url, timeout=_ASK_S + 5) as client:
         described = client.get("/architectures").raise_for_status().json()["architectures"]
         able = [each["name"] for each in described if each["can_run"]]
         for each in described:
             if not each["can_run"]:
                 console.print(Text(f"{each['name']} sits out: {each['why_not']}", style="yellow"))
         for question in questions:
+            if asked and time.monotonic() - begun > limit_s:
+                console.print(f"Stopping after {limit_s / 60:.0f} minutes: this machine is slow.", style="yellow")
+                break
             replies = {
                 arch: client.post("/query", params={"arch": arch}, json={"question": question["question"]}).json()
                 for arch in able
@@ -188,21 +207,49 @@ def demonstrate(filings: Sequence[str], folder: Path, console: Console) -> None:
         console.print("Some files were not ingested; the list above says why. Going on without them.", style="yellow")
     elif status != OK:
         raise DemoFailed("ingesting stopped; if an earlier version left its index there, run `make clean` first")
-    console.rule("Starting the service")
-    with service([sys.executable, "-m", "app", "--host", "127.0.0.1", "--port", "0"], folder) as url:
+    questions = one_of_each_class(specimens / "questions.jsonl")
+    converse(folder, questions, console)
+    if local_model_is_there(console):
+        few = [question for question in questions if question["class"] in _LLM_CLASSES]
+        converse(folder, few, console, _LLM_ASKING_S, GENERATOR="local", REQUEST_TIMEOUT_S=str(_ASK_S))
+
+
+def converse(
+    folder: Path, questions: Sequence[Reply], console: Console, limit_s: float = math.inf, **variables: str
+) -> None:
+    """Serves the index, asks every architecture, shows the replies and what they add up to. Raises DemoFailed."""
+    console.rule(f"Starting the service, generator: {variables.get('GENERATOR') or generator_named()}")
+    with service([sys.executable, "-m", "app", "--host", "127.0.0.1", "--port", "0"], folder, **variables) as url:
         console.print(f"It answers on {url}, its log is {folder / 'service.log'}")
-        console.rule("One question of each class, to each architecture")
-        questions = one_of_each_class(specimens / "questions.jsonl")
-        asked = ask_all(url, questions, console)
-    console.print(summary_table(questions, asked), _LEGEND, "")
+        asked = ask_all(url, questions, console, limit_s)
+    console.print(summary_table(questions[: len(asked)], asked), _LEGEND, "")
+
+
+def generator_named() -> str:
+    return os.environ.get("GENERATOR") or "extractive"
+
+
+def local_model_is_there(console: Console) -> bool:
+    """Fetches it the first time; says why where it is not to be had. LLM=none and a GENERATOR of one's own skip it."""
+    if os.environ.get("LLM") == "none" or generator_named() != "extractive":
+        return False
+    console.rule("The same with answers written by a local language model (LLM=none skips this)")
+    try:
+        settings = read_settings()
+        if settings.local_model is None:
+            fetch_with_progress(settings, console, _FETCH_S)
+        check_memory(model_file().memory_bytes)
+    except (GeneratorUnavailable, ValueError) as error:
+        console.print(Text(f"Going on without it: {error}", style="yellow"))
+        return False
+    return True
 
 
 _LEGEND = """\
 right: cites a page that holds the evidence, or refuses where no filing has the
 answer. verified: the quote carries its sentence, numbers included, which does
 not mean that the sentence answers the question. ops: similarity evaluations;
-calls: to an LLM. Without one an answer only quotes: questions over several
-filings (bridge, comparison, global) are beyond it."""
+calls: to an LLM. Without one an answer only quotes."""
 
 
 def absolute(source: str) -> str:
@@ -220,8 +267,9 @@ def next_steps(folder: Path) -> str:
       your own PDFs (make demo FILINGS=folder ingests them beside the specimens)
   .venv/bin/sextant-eval matrix --data-dir {data} --questions {data}/specimens/questions.jsonl --run runs/specimens
       which architecture wins which class of question, which it damages, and what it costs
-  GENERATOR=openai OPENAI_BASE_URL=... OPENAI_MODEL=... make demo
-      answers written by an LLM; .env.example lists every setting"""
+  GENERATOR=local make serve DATA={data}
+      answers written by the local model; GENERATOR=openai with OPENAI_BASE_URL
+      and OPENAI_MODEL: by any endpoint; .env.example lists every setting"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
+from app.errors import GeneratorUnavailable
 from evals import demo
 
 CITATION = {"marker": 1, "title": "Harrowgate 10-K 2024", "source": "/f/H_2024.pdf", "page": 7, "verified": True}
@@ -142,3 +143,25 @@ def test_urls_stay_and_paths_become_absolute(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_folder_that_is_not_there_stops_the_demo_at_once(tmp_path: Path) -> None:
     with pytest.raises(demo.DemoFailed, match="no such file"):
         demo.demonstrate([str(tmp_path / "nope")], tmp_path, Console(file=io.StringIO()))
+
+
+@pytest.mark.parametrize("variables", [{"LLM": "none"}, {"GENERATOR": "openai"}])
+def test_the_local_model_can_be_left_out(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    out = io.StringIO()
+    assert not demo.local_model_is_there(Console(file=out))
+    assert out.getvalue() == ""
+
+
+def test_without_the_local_model_the_demo_goes_on_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise GeneratorUnavailable("no network")
+
+    monkeypatch.setenv("GENERATOR", "")
+    monkeypatch.setenv("MODELS_DIR", str(tmp_path))
+    monkeypatch.delenv("LLM", raising=False)
+    monkeypatch.setattr(demo, "fetch_with_progress", refuse)
+    out = io.StringIO()
+    assert not demo.local_model_is_there(Console(file=out))
+    assert "Going on without it: no network" in out.getvalue()

@@ -84,7 +84,7 @@ def _start(model: Path, key: str, threads: int) -> Any:
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.cache_ram_mib = _CACHE_MIB
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or _cores()
-    params.warmup = params.ui = params.endpoint_slots = False
+    params.warmup = params.ui = False
     params.verbosity = -1
     try:
         return xllamacpp.Server(params)

