@@ -44,6 +44,18 @@ _INSTRUCTION = re.compile(
 )
 _PROSE = re.compile(r"\b(?:why|who|whom|what (?:drove|drives|caused|led)|reasons?|explains?|describes?|risks?)\b", re.I)
 _CHANGE = re.compile(r"\b(?:chang|increas|decreas|gr[eo]w|declin|f[ae]ll|r[io]se|compar|differ|improv|worsen)", re.I)
+HOW_MANY = re.compile(r"^(?!.*\band (?:how|what|which|when|who)\b).*\bhow many\b(?! times\b)", re.I | re.S)
+"""A question for a count and nothing else."""
+_NO_COUNT = re.compile(
+    r"[$€£¥]\s?\(?\d[\d,.]*|\d[\d,.]*\)?\s?(?:%|percent)"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2}\b"
+    r"|\b(?:19|20)\d\d\b",
+    re.I,
+)
+_NUMBER_WORD = re.compile(
+    r"\d|\b(?:no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundreds?|thousands?|several)\b",
+    re.I,
+)
 _SYNONYM = 0.5
 _QUARTER = {"three", "thirteen"}
 
@@ -156,6 +168,12 @@ def match(subject: Subject, statement: Statement) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def heading_terms(chunk: Chunk) -> frozenset[str]:
     return frozenset(tokens(f"{chunk.section or ''} {chunk.context.partition(chr(10))[2]} {chunk.unit or ''}"))
+
+
+def counts(statement: Statement) -> bool:
+    """Whether it can answer "how many": a number in it is neither money, nor a share, nor a date."""
+    text = statement.unit.text if statement.row is None else " ".join(statement.row.values)
+    return bool(_NUMBER_WORD.search(_NO_COUNT.sub(" ", text)))
 
 
 def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 
 from app.glossary import expanded
 from app.periods import Period
-from app.statements import columns_of, core_question, match, statements, subject_of, tells_of, worded
+from app.statements import HOW_MANY, columns_of, core_question, counts, match, statements, subject_of, tells_of, worded
 from app.types import Chunk, ChunkKind, DocumentMeta, Hit
 
 META = DocumentMeta(
@@ -45,6 +45,25 @@ def test_rows_know_their_group_and_datelines_are_none() -> None:
 def test_sentences_are_statements_and_headings_are_not() -> None:
     found = statements([hit("Overview\n\nNet sales rose by a tenth in the year."), hit("Short.")])
     assert [(s.unit.text, s.marker) for s in found] == [("Net sales rose by a tenth in the year.", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("We had 58,000 employees in July.", "text", True),
+        ("The board has nine directors.", "text", True),
+        ("Employees rose by 4% to cost $ 1.2 billion on July 1, 2022.", "text", False),
+        ("Our people are the heart of our business.", "text", False),
+        ("Phones $ 39,669 $ 40,665 (2)%", "table", False),
+        ("Stores 1,144 1,159", "table", True),
+    ],
+)
+def test_how_many_asks_for_a_count(text: str, kind: ChunkKind, told: bool) -> None:
+    [statement] = statements([hit(text, kind)])
+    assert counts(statement) is told
+    assert HOW_MANY.search("How many people work there?")
+    assert not HOW_MANY.search("How many claims are open, and how large is the reserve?")
+    assert not HOW_MANY.search("How many times was inventory sold?")
 
 
 def test_instructions_are_no_part_of_the_question() -> None:

@@ -12,9 +12,11 @@ from rank_bm25 import BM25Okapi
 from app.adapters.bm25 import tokens
 from app.ports import Embedder
 from app.statements import (
+    HOW_MANY,
     Statement,
     Subject,
     columns_of,
+    counts,
     match,
     overlap,
     statements,
@@ -110,6 +112,7 @@ class ExtractiveGenerator:
             if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)
         ]
         pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
+        pool = [s for s in pool if counts(s)] if HOW_MANY.search(prompt.question) else pool
         if not pool or not subject.weights:
             return Generation("", abstained="not_supported")
         return self.draft(prompt.question, subject, pool)
