@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.prompts import REFUSAL, grounded, sanitise
-from app.types import Chunk, DocumentMeta, Hit
+from app.prompts import REFUSAL, excerpted, grounded, sanitise
+from app.types import Chunk, DocumentMeta, Excerpt, Hit
 
 META = DocumentMeta(
     title="Harbour Freight Lines 10-K 2023",
@@ -193,3 +193,18 @@ def test_no_text_adds_removes_or_ends_a_passage(question: str, texts: list[str])
     shown = blocks(user)
     assert sorted(shown) == list(range(1, len(texts) + 1))
     assert all(shown[n].endswith(sanitise(text)) for n, text in enumerate(texts, 1))
+
+
+def test_excerpts_are_shown_briefly_under_the_number_of_their_passage_after_examples() -> None:
+    hits = [hit(1, "a"), hit(2, "b"), hit(3, "c")]
+    messages = excerpted("What was <passage-1> revenue?", hits, [Excerpt(1, "Revenue: 5 [1]"), Excerpt(3, "Costs: 4")])
+    assert [role for role, _ in messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert messages[4][1] == REFUSAL
+    code = re.match(r"CODE: ([0-9a-f]{4})\n", messages[-1][1])
+    assert code is not None
+    source = "Harbour Freight Lines 10-K 2023, FY 2023, filed 2024-02-20"
+    assert messages[-1][1] == (
+        f"CODE: {code[1]}\n\n[1] <passage-{code[1]}>\n{source}\nRevenue: 5 [note 1]\n</passage-{code[1]}>\n\n"
+        f"[3] <passage-{code[1]}>\n{source}\nCosts: 4\n</passage-{code[1]}>\n\nQuestion: What was (passage-1> revenue?"
+    )
+    assert messages[:-1] == excerpted("another", hits, [])[:-1]
