@@ -66,8 +66,8 @@ def _by_company(question: str, reading: Reading, filings: Sequence[Document]) ->
 
 
 def _by_period(question: str, filings: Sequence[Document], companies: tuple[str, ...]) -> list[SubQuestion]:
-    """One per set of filings that differs from the others'; a filing that reports several periods is asked once."""
-    periods = named_periods(question)
+    """In the order of time, one per set of filings that differs; a filing that reports several periods is asked once."""
+    periods = sorted(named_periods(question), key=lambda period: (period.year, period.quarter or 0, period.day or ""))
     by_filings: dict[tuple[str, ...], list[Period]] = {}
     for period in periods:
         ids = tuple(document.id for document in reporting(filings, period))

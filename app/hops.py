@@ -21,7 +21,7 @@ _ROLE = (
 )
 _ANYONE = rf"(?:{_ROLE}|company|corporation|entity|firm|maker)"
 _RELATIVE = re.compile(
-    rf"\b(?:the|an?|those|any)\s+(?:[\w’'-]+\s+){{0,3}}?{_ANYONE}s?\s+"
+    rf"\b(?:the|an?|those|any)\s+(?:(?!(?:the|an?|of|by|to|for|in|from|with|and)\b)[\w’'-]+\s+){{0,3}}?{_ANYONE}s?\s+"
     rf"(?:that|which|who|whom|whose|named|(?:from|by|with|to|for|of|in)\s+(?:which|whom))\b",
     re.IGNORECASE,
 )
