@@ -66,7 +66,7 @@ def _by_company(question: str, reading: Reading, filings: Sequence[Document]) ->
 
 
 def _by_period(question: str, filings: Sequence[Document], companies: tuple[str, ...]) -> list[SubQuestion]:
-    """In the order of time, one per set of filings that differs; a filing that reports several periods is asked once."""
+    """In the order of time, one per set of filings of filings; a filing that reports several periods is asked once."""
     periods = sorted(named_periods(question), key=lambda period: (period.year, period.quarter or 0, period.day or ""))
     by_filings: dict[tuple[str, ...], list[Period]] = {}
     for period in periods:
