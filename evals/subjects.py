@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -75,6 +75,11 @@ class HttpSubject:
         found: dict[str, Any] = (await self._json("GET", "/readyz"))["index"]
         return found | ({"code": self._code} if self._code else {})
 
+    async def figures(self, sql: str, limit: int = 100) -> list[dict[str, Any]]:
+        """Rows of a query over the figures, by column."""
+        found = await self._json("POST", "/figures/query", {"sql": sql, "limit": limit})
+        return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
+
     async def _json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         for left in reversed(range(_TRIES)):
             try:
@@ -120,6 +125,17 @@ async def local(data_dir: Path | None, *, mute: bool = False) -> AsyncIterator[H
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     app = create_app(opened, Settings(api_keys={}, **given))
+    async with app.router.lifespan_context(app) as state, over(app, state, _code()) as subject:
+        yield subject
+
+
+@asynccontextmanager
+async def serving(ports: Ports) -> AsyncIterator[HttpSubject]:
+    """The service over ports that are open already, which stay open; it knows nothing yet of what they held before."""
+    from app.main import create_app
+    from app.settings import Settings
+
+    app = create_app(lambda _: nullcontext(replace(ports)), Settings(api_keys={}))
     async with app.router.lifespan_context(app) as state, over(app, state, _code()) as subject:
         yield subject
 
