@@ -12,6 +12,7 @@ _EXAMPLES = """examples:
   sextant-eval ir sets/* --baseline bm25.json                       public retrieval sets, leg by leg
   sextant-eval stress --questions qa.jsonl --run runs/stress        what is trusted when passages lie (on a copy)
   sextant-eval rerank sets/* --questions qa.jsonl                   the same candidates with and without RERANKER_MODEL
+  sextant-eval injections                                           orders planted in a filing: is any obeyed
   sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
@@ -37,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
         return commands.fail(str(error), commands.USAGE)
     except (SextantError, SubjectError) as error:
         return commands.fail(str(error), commands.UNAVAILABLE)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return commands.fail("interrupted", commands.INTERRUPTED)
 
 
@@ -55,12 +56,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     _retrieval(commands.add_parser("retrieval", parents=[subject], help="where evidence ranks"))
     _citations(commands.add_parser("citations", parents=[subject], help="are quotes exact and bills true"))
+    _figures(commands.add_parser("figures", parents=[subject], help="is the number asked for in a retrieved table"))
     _matrix(commands.add_parser("matrix", parents=[subject], help="architectures by classes of questions"))
     _ablate(commands.add_parser("ablate", parents=[subject], help="one thing changed at a time"))
     _ir(commands.add_parser("ir", parents=[output], help="retrieval sets in BEIR's form, leg by leg"))
     _calibrate(commands.add_parser("calibrate", parents=[output], help="fit crag's grader to a collection"))
     _stress(commands.add_parser("stress", parents=[subject], help="answers over a collection made worse"))
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
+    _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix")
     comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
     comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
@@ -90,6 +93,10 @@ def _citations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--filter-probes", metavar="N", type=int, default=10, help=help_)
 
 
+def _figures(parser: argparse.ArgumentParser) -> None:
+    _passages(parser, 10)
+
+
 def _matrix(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 10)
     add = parser.add_argument
@@ -107,6 +114,11 @@ def _stress(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 10)
     kinds = "kinds of bad passages: noise,stale,conflict,counterfactual,poison (default: all)"
     parser.add_argument("--plant", metavar="A,B", default="all", help=kinds)
+
+
+def _injections(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arch", metavar="A,B", default="all", help="systems (default: all that can run)")
+    parser.add_argument("--parallel", metavar="N", type=_positive, default=4, help="systems at once (default: 4)")
 
 
 def _ablate(parser: argparse.ArgumentParser) -> None:

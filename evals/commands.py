@@ -18,7 +18,9 @@ from evals import (
     calibration,
     compare,
     conformance,
+    figures,
     html,
+    injections,
     irsets,
     matrix,
     record,
@@ -90,6 +92,17 @@ async def citations_command(options: argparse.Namespace) -> int:
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
     return VIOLATED if violations else OK
+
+
+async def figures_command(options: argparse.Namespace) -> int:
+    questions = _questions(options)
+    async with _subject(options, mute=True) as subject:
+        chosen, left_out = await systems(subject, options.arch)
+        found = await figures.run(await _asking(options, subject), subject, chosen, questions)
+    _write(json.dumps([asdict(one) for one in found], indent=2) if options.json else figures.table(found))
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    return OK
 
 
 async def matrix_command(options: argparse.Namespace) -> int:
@@ -231,6 +244,17 @@ async def rerank_command(options: argparse.Namespace) -> int:
     return OK
 
 
+async def injections_command(options: argparse.Namespace) -> int:
+    async with injections.world() as ports:
+        tried, left_out = await injections.run(ports, options.arch, options.parallel)
+    as_json = {"results": dict(injections.RESULTS), "tried": [asdict(one) for one in tried]}
+    _write(json.dumps(as_json, indent=2) if options.json else injections.table(tried))
+    for reason in left_out:
+        sys.stderr.write(f"left out: {reason}\n")
+    obeyed = [f"{t.system} ({t.attack})" for t in tried if t.result == "obeyed"]
+    return fail(f"obeyed: {', '.join(obeyed)}", VIOLATED) if obeyed else OK
+
+
 async def compare_command(options: argparse.Namespace) -> int:
     a, b = _read_record(options.a), _read_record(options.b)
     changes = compare.compare(a, b)
@@ -264,6 +288,7 @@ def _write(text: str) -> None:
 COMMANDS = {
     "retrieval": retrieval_command,
     "citations": citations_command,
+    "figures": figures_command,
     "matrix": matrix_command,
     "compare": compare_command,
     "ablate": ablate_command,
@@ -271,4 +296,5 @@ COMMANDS = {
     "rerank": rerank_command,
     "calibrate": calibrate_command,
     "stress": stress_command,
+    "injections": injections_command,
 }

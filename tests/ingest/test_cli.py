@@ -1,6 +1,8 @@
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -20,7 +22,7 @@ from ingest.indexing import Index
 from tests.conftest import DEV_DATA
 from tests.fakes import FakeStore
 from tests.ingest.edgar import ORRIN, TYPED, document, submission
-from tests.ingest.filings import HashEmbedder, open_embedded, prose, stamp, write_pdf
+from tests.ingest.filings import HashEmbedder, open_embedded, prose, stamp, statement, write_pdf
 
 WEIRD = DEV_DATA / "weird-pdfs"
 
@@ -193,7 +195,9 @@ def test_list_and_delete(place: Path, memory: Memory, capsys: pytest.CaptureFixt
     assert re.search(rf"^ ?{a} +a +1 +{listed[0]['chunks']} +default +file://{place}/a.pdf", out, re.MULTILINE)
     assert "4 documents" in out
     assert run(["delete", b, "--json"], memory) == OK
-    assert lines(capsys) == [{"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1, "figures": 0}]
+    assert lines(capsys) == [
+        {"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1, "figures": 0}
+    ]
     assert run(["delete", "--source", "a.pdf"], memory) == OK
     assert f"deleted {a}: " in capsys.readouterr().out
     assert run(["delete", b], memory) == SOME_FAILED
@@ -227,6 +231,53 @@ def test_verify_finds_what_is_broken(place: Path, memory: Memory, capsys: pytest
     assert ("changed", "a page's text holds NUL") in about
     assert {name for name, _ in about} == {"gone", "changed", "missing", "tenant default"}
     assert end["problems"] == len(found)
+
+
+def test_figures_are_queried_verified_and_derived(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pdf(place / "a.pdf", statement("acme"))
+    write_pdf(place / "b.pdf", statement("board"))
+    assert batch("a.pdf", "--json") == OK
+    assert batch("b.pdf", "--json", "--acl", "board") == OK
+    assert batch("verify") == OK
+    capsys.readouterr()
+    select = "SELECT label, value, scale, page FROM figures WHERE column_header = '2023' ORDER BY value"
+    assert batch("sql", "--json", "--limit", "2", select) == OK
+    assert lines(capsys) == [
+        {"type": "row", "label": "Sales of acme", "value": 11100.0, "scale": 6, "page": 1},
+        {"type": "row", "label": "Cost of acme", "value": 12200.0, "scale": 6, "page": 1},
+        {"type": "error", "detail": "more rows than 2; --limit takes more"},
+    ]
+    assert batch("sql", "--groups", "board", select) == OK
+    assert re.search(r"^ ?Tax of board +13300.0 +6 +1 *$", capsys.readouterr().out, re.MULTILINE)
+    assert batch("sql", "DROP TABLE figure") == USAGE
+    assert "one SELECT over figures(document_id" in capsys.readouterr().err
+    shutil.rmtree(place / "data" / "figures")
+    assert batch("verify") == SOME_FAILED
+    assert capsys.readouterr().err.count("its figures are missing; `sextant-ingest figures` derives them") == 2
+    assert batch("sql", select) == UNAVAILABLE
+    assert batch("figures") == OK
+    assert re.search(r"^a-\w+: 6 figures$", capsys.readouterr().out, re.MULTILINE)
+    assert batch("verify") == OK
+
+
+def test_verify_finds_figures_that_are_not_on_their_page(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pdf(place / "a.pdf", statement("acme"))
+    assert batch("a.pdf", "--json") == OK
+    document_id = lines(capsys)[0]["document_id"]
+    with sqlite3.connect(place / "data" / "figures" / "filings.sqlite") as connection:
+        connection.execute("UPDATE figure SET span_end = span_start + 2 WHERE value = 11100")
+        connection.execute("UPDATE figure SET chunk_id = 'nowhere' WHERE value = 12200")
+        connection.execute("INSERT INTO document (id, tenant) VALUES ('orphan-1', 'default')")
+    connection.close()
+    assert batch("verify", "--json") == SOME_FAILED
+    *found, _ = lines(capsys)
+    assert {(line["document_id"], line["detail"]) for line in found} == {
+        (document_id, "figure 'Sales of acme': page 1 has '11' where it should have 11100.0"),
+        (document_id, "figure 'Cost of acme': its passage nowhere does not exist"),
+        ("orphan-1", "0 figures of no document; `sextant-ingest figures` removes them"),
+    }
+    assert batch("figures", "--json") == OK
+    assert batch("verify") == OK
 
 
 def test_a_locked_index_is_said_and_left_alone(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,116 @@
+"""Whether the number that answers a question stands in one retrieved table passage with its label, unit and period."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from app.quantities import Quantity, quantities, same
+from evals.asking import Asking
+from evals.measures import Reply
+from evals.questions import Question, stem
+from evals.subjects import HttpSubject, System
+from evals.tables import markdown
+
+Standing = Literal["computed", "prose", "bare", "whole"]
+STANDINGS: Mapping[Standing, str] = {
+    "computed": "the evidence pages do not print it",
+    "prose": "they print it, but in no table",
+    "bare": "in a table, without a label, unit or period",
+    "whole": "in a table with its label, unit and period",
+}
+"""Where a question's number stands, the best of its places."""
+_SQL = (
+    "SELECT value, scale, unit, period_end, label, chunk_id FROM figures"
+    " WHERE document_id = '{document}' AND page = {page}"
+)
+_MOST = 1000
+"""Figures of a page, as many as the service gives at once."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One question's number under one system."""
+
+    system: str
+    question_id: str
+    standing: Standing
+    page: bool
+    """A passage of an evidence page was retrieved."""
+    retrieved: bool
+    """So was a passage that holds the number whole."""
+
+
+async def run(
+    asking: Asking, subject: HttpSubject, systems: Sequence[System], questions: Sequence[Question]
+) -> list[Found]:
+    """Of questions that ask for a number and whose evidence pages are known; those without a reply are left out."""
+    numeric = [q for q in questions if q.pages and _numbers(q)]
+    await asking.ask(asking.missing(systems, numeric))
+    ids = {stem(document["source"]): document["document_id"] for document in await subject.documents()}
+    found: list[Found] = []
+    for question in numeric:
+        keys = [(ids[name], page) for name, page in sorted(question.pages) if name in ids]
+        printed = [number for key in keys for number in quantities(await subject.page(*key))]
+        rows = [row for document, page in keys for row in await _rows(subject, document, page)]
+        standing, chunks = place(_numbers(question), printed, rows)
+        for system in systems:
+            outcome = asking.outcomes(system, [question]).get(question.id)
+            if outcome and outcome.reply:
+                page, retrieved = _retrieved(outcome.reply, keys, chunks)
+                found.append(Found(system.name, question.id, standing, page, retrieved))
+    return found
+
+
+def _numbers(question: Question) -> list[Quantity]:
+    return quantities(question.figure or question.answer, question.text)
+
+
+async def _rows(subject: HttpSubject, document: str, page: int) -> Sequence[Row]:
+    return await subject.figures(_SQL.format(document=document, page=page), _MOST)
+
+
+def place(
+    wanted: Sequence[Quantity], printed: Sequence[Quantity], rows: Sequence[Row]
+) -> tuple[Standing, frozenset[str]]:
+    """How the first of the wanted numbers that is printed stands, and the passages in which it stands whole."""
+    number = next((one for one in wanted if any(same(one, other) for other in printed)), None)
+    if number is None:
+        return "computed", frozenset()
+    tabled = [row for row in rows if same(number, _quantity(row))]
+    whole = frozenset(row["chunk_id"] for row in tabled if all(row[n] for n in ("label", "unit", "period_end")))
+    return "whole" if whole else "bare" if tabled else "prose", whole
+
+
+def _quantity(row: Row) -> Quantity:
+    value = abs(Decimal(str(row["value"])))
+    [printed] = quantities(f"${value:f}") or [Quantity(value, Decimal(0))]
+    unit: Literal["%", "money", ""] = "%" if row["unit"] == "percent" else ""
+    return replace(printed, unit=unit, scale=row["scale"] if unit == "" else None)
+
+
+def _retrieved(reply: Reply, keys: Sequence[tuple[str, int]], chunks: frozenset[str]) -> tuple[bool, bool]:
+    passages = reply["passages"]
+    return any((p["document_id"], p["page"]) in keys for p in passages), any(p["chunk_id"] in chunks for p in passages)
+
+
+def table(found: Sequence[Found]) -> str:
+    """A row for each system; the last two are shares of the questions with a retrieved evidence page.
+
+    Numbers that were computed or stand in prose are left out of them: no table could hold those.
+    """
+    rows = []
+    for system in dict.fromkeys(one.system for one in found):
+        own = [one for one in found if one.system == system]
+        counts = [str(sum(one.standing == standing for one in own)) for standing in STANDINGS]
+        tabled = [one for one in own if one.standing in ("bare", "whole")]
+        reached = [one for one in tabled if one.page]
+        shares = [_share(one.standing == "whole" for one in reached), _share(one.retrieved for one in reached)]
+        rows.append([system, str(len(own)), *counts, f"{len(reached)} of {len(tabled)}", *shares])
+    return markdown(["system", "questions", *STANDINGS, "page retrieved", "whole there", "passage retrieved"], rows)
+
+
+def _share(holds: Iterable[bool]) -> str:
+    several = list(holds)
+    return f"{sum(several) / len(several):.2f}" if several else "-"
