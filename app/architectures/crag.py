@@ -58,7 +58,7 @@ class Crag:
         hits = await graded(question.text, reading, found[: self.pool], tools)
         absent = missing(question.text, reading, hits)
         verdict = self._verdict(hits, absent, tools)
-        if verdict != "correct":
+        if verdict != "correct" and not absent:
             hits = await self._searched_on(verdict, question, reading, hits, tools)
             verdict = self._verdict(hits, absent, tools, "second verdict")
         if verdict == "incorrect":
@@ -74,17 +74,15 @@ class Crag:
         """By the best grade; `incorrect` where the question is about what the index cannot hold."""
         upper, lower = self._thresholds(tools)
         best = 0.0 if absent else max(map(grade_of, hits), default=0.0)
-        verdict = action(best, max(upper, lower), lower)
+        verdict = action(best, upper, lower)
         grades = [{"chunk": hit.chunk.id, "grade": round(grade_of(hit), 4)} for hit in hits]
         tools.note(step, action=verdict, best=round(best, 4), upper=upper, lower=lower, absent=absent, grades=grades)
         return verdict
 
     def _thresholds(self, tools: Tools) -> tuple[float, float]:
         known = tools.ports.calibration
-        return (
-            known.upper if self.upper is None else self.upper,
-            known.lower if self.lower is None else self.lower,
-        )
+        lower = known.lower if self.lower is None else self.lower
+        return max(known.upper if self.upper is None else self.upper, lower), lower
 
     async def _searched_on(
         self, verdict: Action, question: Question, reading: Reading, hits: Sequence[Hit], tools: Tools

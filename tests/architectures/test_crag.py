@@ -93,6 +93,7 @@ async def test_a_company_without_filings_or_mention_is_off_corpus(make_ports: Ma
     tools = Tools(await make_ports(reranker=Graded({"debt": 0.9})))
     answer = await Crag().answer(Question("What was Umbrella Corporation's debt?"), tools)
     assert answer.reason == "off_corpus"
+    assert verdicts(tools) == [("verdict", "incorrect", 0.0)]
     assert answer.notes == ("no filing here is of Umbrella Corporation; there are filings of Acme, Globex",)
 
 
