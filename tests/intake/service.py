@@ -61,7 +61,7 @@ async def finished(client: AsyncClient, accepted: Response, key: str = "") -> di
     """The job as it ended."""
     assert accepted.status_code == 202, accepted.text
     headers = {"x-api-key": key} if key else {}
-    with anyio.fail_after(60):
+    with anyio.fail_after(300):
         while True:
             job: dict[str, Any] = (await client.get(accepted.headers["location"], headers=headers)).json()
             if job["state"] in ("done", "failed"):

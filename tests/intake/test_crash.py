@@ -43,7 +43,7 @@ async def process(data: Path, seconds_per_text: float) -> AsyncIterator[tuple[As
 
 
 async def until(true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(300):
         while not await true():  # noqa: ASYNC110  what is waited for is in another process
             await asyncio.sleep(0.05)
 
@@ -135,7 +135,7 @@ async def test_a_job_that_ends_the_service_again_and_again_is_given_up(data: Pat
 
 
 async def _ended(client: AsyncClient, job_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while True:
             job: dict[str, Any] = (await client.get(f"/jobs/{job_id}")).json()
             if job["finished_at"]:
