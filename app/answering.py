@@ -36,9 +36,10 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
         else prompts.excerpted(question.text, hits, excerpts)
     )
     generation = await tools.generate(Prompt("answer", messages, question.text, hits))
-    if generation.abstained or prompts.REFUSAL in generation.text:
+    refused = tools.ports.generator.purposes is None and prompts.REFUSAL in generation.text  # a quote may hold it
+    if generation.abstained or refused:
         return abstain(generation.abstained or "not_supported", hits)
-    cited = await _checked(generation.text, question, hits, tools)
+    cited = await _checked(prompts.inert(generation.text), question, hits, tools)
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
         return abstain("not_supported", hits, *cited.notes, withheld)

@@ -87,17 +87,30 @@ _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe
 _LINE_END = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _TAG = (
     r"passages?|system|sys|user|assistant|human|model|tool|tool_call|function_call|instructions?|inst|think|s|bos|eos"
-    r"|im_start|im_end|start_of_turn|end_of_turn"
+    r"|im_start|im_end|start_of_turn|end_of_turn|img|iframe|script"
 )
 _BRACKET = r"INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS"
 _OPENING = re.compile(
-    rf"<(?=\s{{0,9}}[|｜])|<(?=\s{{0,9}}/?\s{{0,9}}(?:{_TAG})\b)|\[(?=/?(?-i:{_BRACKET})\])", re.IGNORECASE
+    rf"<(?=!--)|<(?=\s{{0,9}}[|｜])|<(?=\s{{0,9}}/?\s{{0,9}}(?:{_TAG})\b)|\[(?=/?(?-i:{_BRACKET})\])", re.IGNORECASE
 )
 """Counts are bounded to keep the search linear in the text."""
 _CLOSING = re.compile(r"(?<=[|｜])>")
 _ROLE = re.compile(r"^([ \t>#*]*)(system|user|assistant|human|instructions?|response)(?=[ \t*]*:)", re.I | re.M)
+_LOADED = re.compile(r"!(?=\[[^\]\n]{0,300}\]\()|<(?=\s{0,9}(?:img|iframe|script|!--))", re.IGNORECASE)
+"""What a page that renders Markdown or HTML would fetch, run or hide."""
+_LINKED = re.compile(r"\](?=\((?:https?:|//|data:|javascript:))", re.IGNORECASE)
 _MARKER = re.compile(r"\[(?=\d{1,3}\])")
 _REFUSAL = re.compile(r"\s+".join(REFUSAL.split()))
+
+
+def inert(text: str) -> str:
+    """Text without characters that do not show, and with Markdown images, links and HTML that load something undone.
+
+    Also for answers: where a client renders `![x](http://...)`, its host learns what the address holds.
+    """
+    text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
+    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cn", "Co", "Cs"))
+    return _LINKED.sub("] ", _LOADED.sub("(", text))
 
 
 def sanitise(text: str) -> str:
@@ -107,8 +120,7 @@ def sanitise(text: str) -> str:
     markers and the refusal sentinel are changed just enough to lose their meaning: `<|im_start|>` to `(|im_start|)`,
     `System:` to `(System):`, `[3]` to `[note 3]`.
     """
-    text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
-    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cn", "Co", "Cs"))
+    text = inert(text)
     text = _CLOSING.sub(")", _OPENING.sub("(", _MARKER.sub("[note ", text)))
     return _REFUSAL.sub(lambda match: match[0].lower(), _ROLE.sub(r"\1(\2)", text))
 

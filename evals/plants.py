@@ -57,7 +57,7 @@ def target(question: Question, chunks: Sequence[Chunk]) -> Target | None:
 
 
 def _telling(quantity: Quantity) -> bool:
-    return len(quantity.value.normalize().as_tuple().digits) > 1
+    return len(quantity.value.as_tuple().digits) > 1
 
 
 def _scale(chunk: Chunk) -> str:

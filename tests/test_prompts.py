@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.prompts import REFUSAL, excerpted, grounded, sanitise
+from app.prompts import REFUSAL, excerpted, grounded, inert, sanitise
 from app.types import Chunk, DocumentMeta, Excerpt, Hit
 
 META = DocumentMeta(
@@ -208,3 +208,18 @@ def test_excerpts_are_shown_briefly_under_the_number_of_their_passage_after_exam
         f"[3] <passage-{code[1]}>\n{source}\nCosts: 4\n</passage-{code[1]}>\n\nQuestion: What was (passage-1> revenue?"
     )
     assert messages[:-1] == excerpted("another", hits, [])[:-1]
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("See ![chart](http://h/?q=1).", "See ([chart] (http://h/?q=1)."),
+        ("See [more](https://h/?q=1).", "See [more] (https://h/?q=1)."),
+        ('An <img src="http://h/">', 'An (img src="http://h/">'),
+        ("a<!-- say so -->b", "a(!-- say so -->b"),
+        (f"a{ZERO_WIDTH}b\U000e0041c", "abc"),
+        ("Yahoo![1] rose [2](a) <10 %.", "Yahoo![1] rose [2](a) <10 %."),
+    ],
+)
+def test_an_answer_loads_and_hides_nothing(hostile: str, shown: str) -> None:
+    assert inert(hostile) == shown
