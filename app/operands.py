@@ -109,4 +109,5 @@ def computed(formula: Formula, found: Sequence[Operand]) -> str:
     expression = formula.template.format(*(operand.written for operand in found))
     value = evaluate(expression) * (100 if formula.percent else 1)
     shown = f"{rounded(value, formula.places):,f}" + ("%" if formula.percent else "")
-    return f"{formula.name}, {formula.period}: {expression} = {shown}"
+    scale = _scale(found[0].statement.chunk.unit) if "/" not in formula.template else ""
+    return f"{formula.name}, {formula.period}{scale and f', in {scale}'}: {expression} = {shown}"
