@@ -238,7 +238,7 @@ class Tools:
     async def sql(self, statement: str, *, limit: int = 100) -> Rows:
         """One SELECT over the figures that the caller may see. Raises InvalidQuery, Unavailable, Timeout."""
         if self.ports.figures is None:
-            raise Unavailable("this index keeps no figures; ingest again to have them")
+            raise Unavailable("this index keeps no figures; `sextant-ingest figures` derives them")
         async with self._step("sql", statement=statement) as step:
             rows = await self.ports.figures.query(statement, self.access, limit=limit)
             step.detail["rows"] = len(rows.rows)

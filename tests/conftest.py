@@ -18,7 +18,7 @@ from app.main import create_app
 from app.ports import Generator
 from app.settings import Settings
 from app.tools import Ports
-from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Page
+from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Entity, Mention, Page
 from tests.fakes import LOGIT_ALONE, STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder, WordReranker
 
 DEV_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -41,7 +41,10 @@ FILINGS: dict[str, tuple[DocumentMeta, tuple[str, ...]]] = {
         ("Revenue was $99 million in 2023.",),
     ),
 }
-"""Three pages of two filings for everyone's tenant, one page for another tenant; a page is one chunk."""
+"""Three pages of two filings for everyone's tenant, one page for another tenant; a page is one chunk.
+
+Of the graph each filing has its company, mentioned on all its pages.
+"""
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +69,11 @@ async def fill(store: FakeStore) -> None:
         dense = await LetterEmbedder().passages(texts)
         sparse = WordEncoder().passages([chunk.searchable for chunk in chunks])
         await store.put_chunks(chunks, [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)])
+        entity = Entity(
+            document_id, f"company:{meta.company}".lower(), "company", str(meta.company), (str(meta.company).lower(),),
+            tuple(Mention(chunk.id, chunk.page, 0, 4) for chunk in chunks), len(chunks), meta,
+        )  # fmt: skip
+        await store.put_records(document_id, [entity])
         await store.put_document(document)
 
 

@@ -1,14 +1,14 @@
 """Every way a request can fail: the right status, a problem document, and the bill."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from httpx import Response
 
 from app.errors import GeneratorUnavailable, SextantError, StoreUnavailable, Timeout, UpstreamFailed
-from app.ports import Store
-from app.types import Access, Document, Filter, IndexStamp, Leg, LegResult, Page
+from app.ports import R, RecordField, Store
+from app.types import Access, Chunk, Document, Filter, IndexStamp, Leg, LegResult, Page
 from tests.conftest import MakeClient, MakePorts
 from tests.fakes import STAMP, LetterEmbedder, ScriptedGenerator
 
@@ -39,6 +39,12 @@ class BrokenStore(Store):
         raise self.error
 
     async def count(self, where: Filter) -> int:
+        raise self.error
+
+    async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        raise self.error
+
+    async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
         raise self.error
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 from app.architectures.agentic import Agentic
 from app.architectures.crag import Crag
+from app.architectures.graph import Graph
 from app.architectures.hybrid import Hybrid
 from app.architectures.hyde import Hyde
 from app.architectures.naive import Naive
@@ -28,6 +29,7 @@ ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "hybrid": Hybrid,
     "hyde": Hyde,
     "crag": Crag,
+    "graph": Graph,
     "agentic": Agentic,
 }
 """Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

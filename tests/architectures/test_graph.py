@@ -1,0 +1,175 @@
+"""Graph: counted exactly without a model, followed from filing to filing, and silent about what is not the caller's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+import pytest
+
+from app.architectures.graph import Graph
+from app.errors import Unavailable
+from app.tools import Ports, Tools
+from app.types import Access, Chunk, ChunkVectors, Document, DocumentMeta, Entity, Mention, Page, Question, Relation
+from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
+
+pytestmark = pytest.mark.anyio
+
+PUBLIC = Access()
+WEATHER, TRADE, AUDIT = "Storms may flood our mills.", "Tariffs may rise.", "/s/ Penny & Dime LLP"
+
+
+class World:
+    """Filings of one page each, and what the graph says of them."""
+
+    def __init__(self) -> None:
+        self.store = FakeStore(STAMP)
+        self.ports = Ports(self.store, LetterEmbedder(), {"bm25": WordEncoder()}, QuotingGenerator())
+
+    async def add(self, document_id: str, company: str, sentences: Sequence[str], **known: Any) -> None:
+        """The first sentences' themes and auditor as risk factors, mentions and a relation."""
+        meta = DocumentMeta(f"{company} {document_id}", f"{document_id}.pdf", company=company, **known)
+        text = "\n\n".join(sentences)
+        chunk = Chunk(
+            str(uuid5(NAMESPACE_OID, document_id)), document_id, 0, 1, 0, len(text), text, company, "text", None, meta
+        )
+        [dense] = await LetterEmbedder().passages([text])
+        [sparse] = WordEncoder().passages([text])
+        await self.store.put_chunks([chunk], [ChunkVectors(dense, {"bm25": sparse})])
+        document = Document(document_id, "0" * 64, meta, 1, 1, ingested_at="2024-05-01T00:00:00Z")
+        await self.store.put_pages(document, [Page(1, text)])
+        await self.store.put_records(document_id, list(self._records(chunk, company)))
+        await self.store.put_document(document)
+
+    def _records(self, chunk: Chunk, company: str) -> Any:
+        own = f"company:{company.lower()}"
+        yield entity(chunk, own, company)
+        for said, theme, label in ((WEATHER, "weather", "severe weather"), (TRADE, "trade", "tariffs and trade")):
+            if said in chunk.text:
+                yield relation(chunk, said, own, company, "risk", f"theme:{theme}", label)
+                yield replace(entity(chunk, f"theme:{theme}", label, said), count=chunk.text.count(said) + 1)
+        if AUDIT in chunk.text:
+            yield relation(chunk, AUDIT, own, company, "auditor", "company:penny dime", "Penny & Dime LLP")
+
+
+def at(chunk: Chunk, said: str) -> Mention:
+    start = max(chunk.text.find(said), 0)
+    return Mention(chunk.id, 1, start, start + len(said))
+
+
+def entity(chunk: Chunk, key: str, name: str, said: str = "") -> Entity:
+    kind: Any = key.partition(":")[0]
+    return Entity(chunk.document_id, key, kind, name, (name.lower(),), (at(chunk, said or name),), 1, chunk.meta)
+
+
+def relation(chunk: Chunk, said: str, own: str, company: str, predicate: str, key: str, name: str) -> Relation:
+    return Relation(chunk.document_id, own, predicate, key, company, name, said, at(chunk, said), chunk.meta)
+
+
+@pytest.fixture
+async def world() -> World:
+    made = World()
+    await made.add("a-2022", "Alder", [WEATHER, AUDIT], form="10-K", fiscal_year=2022, sector="Mills")
+    newest: dict[str, Any] = {"form": "10-K", "fiscal_year": 2023, "period_end": "2023-12-31", "sector": "Mills"}
+    await made.add("a-2023", "Alder", [TRADE, AUDIT], **newest)
+    await made.add("b-2023", "Birch", [WEATHER], **newest)
+    await made.add("c-2023", "Cedar", [WEATHER, TRADE], form="10-Q", fiscal_year=2023, sector="Farms")
+    await made.add("d-2023", "Dogwood", [WEATHER], form="10-K", sector="Farms", acl=("board",))
+    return made
+
+
+async def ask(world: World, text: str, access: Access = PUBLIC, **options: Any) -> tuple[Any, Tools]:
+    tools = Tools(world.ports, access=access)
+    return await Graph(**options).answer(Question(text), tools), tools
+
+
+async def test_companies_are_counted_by_sector_for_as_many_ops_as_records_and_no_model(world: World) -> None:
+    answer, tools = await ask(world, "Which sector has the most companies with a risk factor on severe weather?")
+    assert answer.text.splitlines() == [
+        "Mills comes first, with 2 companies with risk factors on severe weather; Farms 1.",
+        "",
+        "Mills:",
+        f"- Alder: {WEATHER} [1]",
+        f"- Birch: {WEATHER} [2]",
+        "",
+        "Farms:",
+        f"- Cedar: {WEATHER} [3]",
+    ]
+    assert [(c.document_id, c.quote, c.verified) for c in answer.citations] == [
+        ("a-2022", WEATHER, True),
+        ("b-2023", WEATHER, True),
+        ("c-2023", WEATHER, True),
+    ]
+    assert tools.cost.ops_by_kind == {"graph": 3}
+    assert tools.cost.llm_calls == 0
+    assert tools.trace[0].detail == {"mode": "count", "why": "asks which of many"}
+
+
+@pytest.mark.parametrize(
+    ("text", "headline"),
+    [
+        ("How many companies have a risk factor on storms?", "3 companies with risk factors on severe weather."),
+        ("How many filings discuss tariffs?", "2 filings of 2 companies with mentions of tariffs and trade."),
+        ("How many companies have a risk factor on weather in their latest 10-K?", "1 company with risk factors"),
+        ("How many filings mention Cedar?", "1 filing of 1 company with mentions of Cedar."),
+        ("Group the companies by audit firm.", "Penny & Dime LLP: Alder."),
+        ("Which form has the most companies with a risk factor on weather?", "10-K comes first, with 2 companies"),
+    ],
+)
+async def test_counts(world: World, text: str, headline: str) -> None:
+    answer, tools = await ask(world, text)
+    assert answer.text.startswith(headline)
+    assert tools.cost.llm_calls == 0
+
+
+async def test_a_count_holds_only_what_the_caller_may_see(world: World) -> None:
+    text = "How many companies have a risk factor on severe weather?"
+    for groups, count in ((("public",), 3), (("public", "board"), 4), (("board",), 1)):
+        answer, tools = await ask(world, text, Access(groups=groups))
+        assert answer.text.startswith(f"{count} compan")
+        assert ("Dogwood" in answer.text) is ("board" in groups)
+        assert tools.cost.ops_by_kind == {"graph": count}
+
+
+async def test_a_deleted_filing_no_longer_counts_and_the_others_do_as_before(world: World) -> None:
+    text = "Which sector has the most companies with a risk factor on severe weather?"
+    await world.store.delete_records("b-2023")
+    await world.store.delete_document("b-2023")
+    answer, _ = await ask(world, text)
+    assert answer.text.startswith("Farms and Mills come first, with 1 company with risk factors on severe weather.")
+    assert "Birch" not in answer.text
+
+
+async def test_members_beyond_k_are_named_but_not_quoted(world: World) -> None:
+    tools = Tools(world.ports)
+    answer = await Graph().answer(Question("How many companies have a risk factor on weather?", k=2), tools)
+    assert [c.document_id for c in answer.citations] == ["a-2022", "b-2023"]
+    assert answer.text.endswith("Also: Cedar.")
+
+
+async def test_without_a_graph_auto_answers_from_passages_and_count_says_what_to_do(world: World) -> None:
+    for document in ("a-2022", "a-2023", "b-2023", "c-2023"):
+        await world.store.delete_records(document)
+    answer, tools = await ask(world, "How many companies have a risk factor on severe weather?")
+    assert answer.passages
+    assert [step.detail["why"] for step in tools.trace if step.name == "mode"] == [
+        "asks how many",
+        "the graph knows nothing of what is to be counted",
+    ]
+    assert tools.trace[-1].name == "pages"
+    with pytest.raises(Unavailable, match="sextant-ingest graph"):
+        await ask(world, "How many companies have a risk factor on severe weather?", mode="count")
+
+
+async def test_a_relation_leads_to_a_filing_that_the_question_does_not_name(world: World) -> None:
+    """Elm's own filing is unlike the question; that it supplies Alder is said in Alder's."""
+    await world.add("e-2023", "Elm", ["Zzz zzz zzz."])
+    [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, "a-2023"))], Question("").where)
+    supplied = relation(chunk, TRADE, "company:alder", "Alder", "supplier", "company:elm", "Elm")
+    await world.store.put_records("a-2023", [entity(chunk, "company:alder", "Alder"), supplied])
+    by_hops = {}
+    for hops in (1, 2):
+        answer, _ = await ask(world, "What do Alder's suppliers fear?", hops=hops, seeds=1, weight=100.0)
+        by_hops[hops] = [hit.chunk.document_id for hit in answer.passages if "graph" in hit.legs]
+    assert "e-2023" not in by_hops[1]
+    assert "e-2023" in by_hops[2]
