@@ -55,7 +55,8 @@ def _frame(statement: Statement) -> Hashable:
 
 def _masked(number: re.Match[str]) -> str:
     """Years stay: a figure of another year contradicts nothing."""
-    return number.group() if _YEAR.fullmatch(number.group()) else "#"
+    text = number.group()
+    return text if _YEAR.fullmatch(text.rstrip(",")) else "#"
 
 
 def _period(statement: Statement, text: str) -> tuple[int | None, str | None] | None:
@@ -75,7 +76,7 @@ def _differing(own: Statement, other: Statement, claimed: frozenset[str]) -> tup
 def _figures(statement: Statement) -> Sequence[str]:
     """Of a row whose columns are headed, its values."""
     if statement.row is None:
-        return [n for n in NUMBER.findall(statement.unit.text) if not _YEAR.fullmatch(n)]
+        return [n for n in NUMBER.findall(statement.unit.text) if not _YEAR.fullmatch(n.rstrip(","))]
     values = statement.row.values
     return values if len(values) == len(statement.chunk.columns) else ()
 

@@ -91,13 +91,13 @@ class Subject:
 
 
 def statements(passages: Sequence[Hit]) -> list[Statement]:
-    """In the passages' order; headings and rows without a figure are none."""
+    """In the passages' order; headings, questions and rows without a figure are none."""
     found = []
     for marker, hit in enumerate(passages, start=1):
         table, group = hit.chunk.kind == "table", ""
         for unit in units(hit.chunk):
             row = _row(unit.text, table)
-            if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith(":")):
+            if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
                 group = unit.text if table and unit.text.endswith(":") else ""
                 continue
             terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))

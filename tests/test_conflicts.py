@@ -78,6 +78,7 @@ def test_what_only_seems_to_contradict_is_not_told(other: Chunk) -> None:
         replace(
             PROSE, id="q", text="Our effective tax rate was 23.1% for the year.", meta=replace(META, fiscal_year=2022)
         ),
+        replace(PROSE, id="q", text="In 2022, our effective tax rate was 23.1% for the year."),
         replace(PROSE, id="q", text="Our statutory tax rate was 23.1% for the year."),
         replace(PROSE, id="q", text="Our effective tax rate was 21.5% for the year."),
     ],
@@ -88,3 +89,9 @@ def test_the_same_words_of_another_year_contradict_nothing(other: Chunk) -> None
 
 def test_an_answer_that_gives_both_figures_needs_no_note() -> None:
     assert notes("Net sales: 812, elsewhere 912", TABLE, "Net sales 812 790", AMENDED) == []
+
+
+def test_a_year_before_a_comma_is_a_year() -> None:
+    own = replace(PROSE, text="Staff was 146 at the end of 2023, as planned.")
+    other = replace(PROSE, id="q", text="Staff was 171 at the end of 2024, as planned.")
+    assert notes("Staff was 146.", own, own.text, other) == []
