@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from app.errors import LimitExceeded, SextantError, Timeout
+from app.spans import of_action
 from app.tools import ACTION, Tools
 
 T = TypeVar("T")
@@ -56,8 +57,9 @@ class Actions:
         token = ACTION.set(number)
         try:
             self._check(tool, arguments)
-            async with asyncio.timeout(self.timeout_s):
-                found = await work()
+            with of_action(tool):
+                async with asyncio.timeout(self.timeout_s):
+                    found = await work()
             step.detail["results"] = list(results(found))
             return found
         except SextantError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from app import spans
 from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
@@ -311,7 +312,8 @@ class Tools:
         self.trace.append(step)
         begun = time.perf_counter()
         try:
-            yield step
+            with spans.of_step(step):
+                yield step
         except SextantError as error:
             step.detail["error"] = error.error_code
             raise

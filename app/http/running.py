@@ -21,6 +21,7 @@ from app.http.replies import (
     step_reply,
 )
 from app.http.state import State
+from app.spans import of_question
 from app.tools import Tools
 from app.types import Question
 
@@ -41,7 +42,8 @@ class Run:
         """Answer, and count it. Raises Busy, any SextantError of the architecture, and for all else an internal one."""
         with self.state["metrics"].question(self.arch, self.tools) as ending, self.state["slots"].take():
             try:
-                answer = await self.architecture.answer(self.question, self.tools)
+                with of_question(self.arch):
+                    answer = await self.architecture.answer(self.question, self.tools)
             except Exception as error:
                 raise _foreseen(error) or self._unforeseen() from error
             ending.reason = answer.reason
