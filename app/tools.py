@@ -14,6 +14,8 @@ from app import spans
 from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
+from app.graph.communities import Community
+from app.graph.overview import Overviews
 from app.ports import (
     Embedder,
     ExternalSearch,
@@ -98,9 +100,11 @@ class Ports:
     external: ExternalSearch | None = None
     calibration: Calibration = field(default_factory=shipped_calibration)
     catalogue: Catalogue = field(init=False)
+    overviews: Overviews = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "catalogue", Catalogue(self.store))
+        object.__setattr__(self, "overviews", Overviews(self.store))
 
 
 def _ignore(event: str, data: Any) -> None:
@@ -231,6 +235,15 @@ class Tools:
             found = await self.ports.store.records(kind, Filter(where.conditions, self.access), matching)
             step.ops = {"graph": len(found)}
             return found
+
+    async def communities(self, where: Filter) -> tuple[Community, ...]:
+        """Of what passes, every level. Each record read is an op, and each community where they were kept."""
+        async with self._step("communities") as step:
+            documents = await self.ports.catalogue.documents(self.access)
+            overview = await self.ports.overviews.of(Filter(where.conditions, self.access), documents)
+            step.ops = {"graph": overview.read}
+            step.detail |= {"communities": len(overview.communities), "fresh": overview.fresh}
+            return overview.communities
 
     async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:
         async with self._step("pages", pages=len(keys)):

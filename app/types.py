@@ -188,7 +188,7 @@ class Figure:
     end: int
     """The number as printed is the page's text[start:end]."""
     label: str
-    """Row label as printed, or the fact's label."""
+    """Of its row, behind the heading it stands under ("Earnings per share: Basic"); or a fact's concept in words."""
     statement: str | None
     """Title of the table, statement or note it stands in."""
     value: Decimal
@@ -196,7 +196,7 @@ class Figure:
     scale: int
     """Power of ten that the table's unit line gives: 6 for "in millions"; 0 where none applies."""
     unit: str | None
-    """USD, shares, USD/share, percent, ...; None where unknown."""
+    """USD, shares, USD/share, percent, year, ...; None where unknown."""
     column: str | None = None
     """Header of its column, as printed."""
     period_end: str | None = None

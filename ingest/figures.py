@@ -140,6 +140,7 @@ class _TableReader:
         self._periods = [period_of(header, self._head, self.statement, years) for header in table.columns]
         self._unmarked = self._head if not table.unit and _OF_ALL.search(self._head) else ""
         """What the head says of amounts without a mark of their own, in a table that states no power of ten."""
+        self._dates = [(row.start, row.label) for row in table.rows if not row.values and DAY.search(row.label)]
         self._currency = _table_currency(page.text[table.start : table.end], currency)
 
     def figures(self) -> Iterator[Figure]:
@@ -174,8 +175,8 @@ class _TableReader:
 
     def _dated(self, row: Row) -> str:
         """The nearest heading above a row that has a date in it, however many others stand between."""
-        above = [r.label for r in self._table.rows if not r.values and r.start < row.start and DAY.search(r.label)]
-        return above[-1] if above else ""
+        index = bisect_right(self._dates, (row.start, "")) - 1
+        return self._dates[index][1] if index >= 0 else ""
 
     def _label(self, index: int) -> str:
         """The row's label behind its heading; where it has none of its own (a total), the heading alone."""

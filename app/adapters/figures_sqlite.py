@@ -17,7 +17,7 @@ The view `figures` has a row for each number in a table's cell or an inline XBRL
     value                the number as printed, negative where it stands in parentheses
     scaled_value         value times ten to the power of scale: 1577 "in millions" is 1577000000.0
     scale                6 for "in millions", 3 for "in thousands", 0 where none applies
-    unit                 USD (EUR, ...), shares, USD/share, percent
+    unit                 USD (EUR, ...), shares, USD/share, percent (of which value is 12.5 for 12.5 %), year, ...
     concept              XBRL name (us-gaap:Revenues); of facts alone
     dimensions           XBRL members that qualify the fact; NULL is the whole company
     page                 from 1
