@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from app.tools import Ports
 from app.types import Chunk, ChunkVectors, Document, DocumentMeta, LegName, Page
 from evals.asking import Asking, ReplyLog
 from evals.questions import Question
-from evals.stress import planted
+from evals.stress import interruptible, planted
 from evals.subjects import fingerprint, serving, systems
 from evals.tables import markdown
 
@@ -145,7 +145,9 @@ async def run(ports: Ports, arch: str, parallel: int) -> tuple[list[Tried], list
 @asynccontextmanager
 async def world() -> AsyncIterator[Ports]:
     """The settings' models over a collection of its own in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="sextant-injections-") as folder:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(interruptible())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sextant-injections-"))
         own = {"data_dir": Path(folder), "qdrant_url": None, "collection": "injections"}
         settings = Settings().model_copy(update=own)
         embedder = await open_embedder(settings)

@@ -89,17 +89,24 @@ def scratch(settings: Settings) -> Iterator[Settings]:
 
 
 @asynccontextmanager
-async def opened(data_dir: Path | None) -> AsyncIterator[Ports]:
-    """Ports over a scratch copy; SIGTERM ends the run as Ctrl-C does, with the copy removed."""
-    settings = Settings() if data_dir is None else Settings(data_dir=data_dir)
+async def interruptible() -> AsyncIterator[None]:
+    """SIGTERM ends the run as Ctrl-C does, so that temporary folders are removed."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     loop.add_signal_handler(signal.SIGTERM, lambda: task and task.cancel())
     try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+@asynccontextmanager
+async def opened(data_dir: Path | None) -> AsyncIterator[Ports]:
+    """Ports over a scratch copy."""
+    settings = Settings() if data_dir is None else Settings(data_dir=data_dir)
+    async with interruptible():
         with scratch(settings) as copied:
             async with open_ports(copied) as ports:
                 yield ports
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def run(
