@@ -1,18 +1,19 @@
 """Pictures of pages: of the file that was ingested and no other, with what is quoted marked."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import anyio
 import pytest
 from httpx import AsyncClient, Response
 from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
-from ingest.cli import OK, run
+from ingest.cli import OK
 from ingest.images import View, draw
-from tests.ingest.filings import open_embedded, prose, write_pdf
+from tests.ingest.filings import prose, write_pdf
+from tests.ingest.test_crash import finish
 from tests.intake.service import ingested, serving
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +40,7 @@ async def test_boxes_are_marked_where_they_are_in_points(shown: tuple[AsyncClien
     plain = picture(await client.get(f"{pages}/1.png", params={"dpi": 72}))
     marked = picture(await client.get(f"{pages}/1.png", params={"dpi": 72, "boxes": "300,500,340,520;400,600,410,610"}))
     larger = picture(await client.get(f"{pages}/1.png", params={"dpi": 144, "boxes": "300,500,340,520"}))
-    assert plain.size == (595, 842)
+    assert plain.size == (596, 842), "A4, rounded up"
     assert plain.getpixel((320, 510)) == WHITE
     assert [marked.getpixel(at) for at in ((320, 510), (405, 605), (360, 510))] == [MARKED, MARKED, WHITE]
     assert [larger.getpixel(at) for at in ((640, 1020), (320, 510))] == [MARKED, WHITE]
@@ -106,12 +107,9 @@ async def test_html_has_no_pictures(data: Path) -> None:
     assert "HTML" in refused.json()["detail"]
 
 
-async def test_a_file_ingested_from_this_machine_is_shown_while_it_is_the_same(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_ingested_from_this_machine_is_shown_while_it_is_the_same(data: Path, tmp_path: Path) -> None:
     file = write_pdf(tmp_path / "annual report.pdf", prose("Ombrell"))
-    monkeypatch.setenv("DATA_DIR", str(data))
-    assert await anyio.to_thread.run_sync(lambda: run([str(file), "--json"], open_embedded)) == OK
+    assert await asyncio.to_thread(finish, data, file) == OK
     async with serving(data) as client:
         [document] = (await client.get("/documents")).json()["documents"]
         path = f"/documents/{document['document_id']}/pages/1.png"
