@@ -168,7 +168,7 @@ def ask_all(
 ) -> list[dict[str, Reply]]:
     """Asks every question of every architecture that can run; prints as the replies come in.
 
-    After `limit_s` seconds no further question is begun, but for the first.
+    After `limit_s` seconds it asks no more and leaves out a question that not all were asked, except the first.
     """
     asked: list[dict[str, Reply]] = []
     begun = time.monotonic()
@@ -179,15 +179,19 @@ def ask_all(
             if not each["can_run"]:
                 console.print(Text(f"{each['name']} sits out: {each['why_not']}", style="yellow"))
         for question in questions:
-            if asked and time.monotonic() - begun > limit_s:
-                console.print(f"Stopping after {limit_s / 60:.0f} minutes: this machine is slow.", style="yellow")
+            replies: dict[str, Reply] = {}
+            for arch in able:
+                if (asked or replies) and time.monotonic() - begun > limit_s:
+                    break
+                body = {"question": question["question"]}
+                replies[arch] = client.post("/query", params={"arch": arch}, json=body).json()
+            whole = len(replies) == len(able)
+            if whole or not asked:
+                console.print(replies_table(question, replies), "")
+                asked.append(replies)
+            if not whole:
+                console.print(f"Stopping after {limit_s:g} seconds: this machine is slow or busy.", style="yellow")
                 break
-            replies = {
-                arch: client.post("/query", params={"arch": arch}, json={"question": question["question"]}).json()
-                for arch in able
-            }
-            console.print(replies_table(question, replies), "")
-            asked.append(replies)
     return asked
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from rich.console import Console, RenderableType
 
@@ -165,3 +166,20 @@ def test_without_the_local_model_the_demo_goes_on_and_says_why(monkeypatch: pyte
     out = io.StringIO()
     assert not demo.local_model_is_there(Console(file=out))
     assert "Going on without it: no network" in out.getvalue()
+
+
+@pytest.mark.parametrize(("limit_s", "asked"), [(60.0, [["naive", "hyde"], ["naive", "hyde"]]), (0.0, [["naive"]])])
+def test_a_slow_round_stops_in_time(monkeypatch: pytest.MonkeyPatch, limit_s: float, asked: list[list[str]]) -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/query":
+            return httpx.Response(200, json=ANSWERED)
+        described = [{"name": name, "can_run": True, "why_not": None} for name in ("naive", "hyde")]
+        return httpx.Response(200, json={"architectures": described})
+
+    client = httpx.Client(base_url="http://demo", transport=httpx.MockTransport(respond))
+    monkeypatch.setattr(httpx, "Client", lambda **_: client)
+    out = io.StringIO()
+    question = {"class": "on", "question": "How accurate is it?", "answer": "Two microns."}
+    replies = demo.ask_all("http://demo", [question, question], Console(file=out), limit_s)
+    assert [list(each) for each in replies] == asked
+    assert ("Stopping after 0 seconds" in out.getvalue()) == (limit_s == 0)
