@@ -19,6 +19,8 @@ from app.tools import together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 STOPPED = (LimitExceeded, Timeout)
+_READ = 10
+"""Passages read for whom they name, even where fewer are asked for."""
 _SHOWN = 20
 """Most ids put into a trace."""
 
@@ -54,7 +56,7 @@ class Controller:
             return await together([self._searched(part, one) for part, one in zip(parts, asked, strict=True)])
         hits = await self._first()
         if (lead := await self._lead(hits)) is None:
-            return [hits]
+            return [hits[: self.question.k]]
         rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
         part = self._of(lead)
         return [[lead.hit, *rest], await self._searched(part, replace(self.question, text=part.text))]
@@ -106,8 +108,9 @@ class Controller:
         """One search; where its evidence names whom the question only describes, a second in that company's filings."""
         hits: list[Hit] = []
         try:
-            hits = await self._first()
-            if (lead := await self._lead(hits)) is not None:
+            first = await self._first()
+            hits = first[: self.question.k]
+            if (lead := await self._lead(first)) is not None:
                 found = await self._hop(hits, lead)
                 if not found[-1].answer.abstained:
                     return joined(found, self.question.k)
@@ -117,8 +120,10 @@ class Controller:
             return abstain("limit", hits, self.actions.stopped(error))
 
     async def _first(self) -> list[Hit]:
+        wide = replace(self.question, k=max(self.question.k, _READ))
+
         async def work() -> list[Hit]:
-            return await Hybrid().retrieve(self.question, self.actions.tools)
+            return await Hybrid().retrieve(wide, self.actions.tools)
 
         return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)
 

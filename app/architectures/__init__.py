@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from app.architectures.agentic import Agentic
+from app.architectures.auto import Auto
 from app.architectures.crag import Crag
 from app.architectures.graph import Graph
 from app.architectures.hybrid import Hybrid
@@ -31,5 +32,6 @@ ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "crag": Crag,
     "graph": Graph,
     "agentic": Agentic,
+    "auto": Auto,
 }
 """Name on the wire, in labels and in reports -> class. Its first docstring line is its description."""

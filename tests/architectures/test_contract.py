@@ -88,6 +88,13 @@ COST: dict[str, Row] = {
         llm_calls={"plan": 1, "answer": 1},
         partial=True,
     ),
+    # The question names nobody, so hybrid is taken; its citation verifies, so nothing else is tried.
+    "auto": Row(
+        steps=("catalogue", "route", "catalogue", "read", "embed", "search", "generate", "pages"),
+        ops={"dense": 3, "sparse": 3},
+        ops_source="bound",
+        llm_calls={"answer": 1},
+    ),
 }
 
 QUESTION = Question("debt", k=2)

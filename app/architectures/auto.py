@@ -1,0 +1,50 @@
+"""Auto: the architecture that suits the question, the next where its answer fails (Jeong et al., 2024)."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from app.architectures.agentic import Agentic
+from app.architectures.crag import Crag
+from app.architectures.graph import Graph
+from app.architectures.hybrid import Hybrid
+from app.errors import LimitExceeded, Timeout, Unavailable
+from app.routing import ROUTES, route
+from app.tools import Tools
+from app.types import Answer, Question
+
+_ARCHITECTURES = {"hybrid": Hybrid, "crag": Crag, "graph": Graph, "agentic": Agentic}
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """The architecture that suits the question, and the next where its answer does not verify (Jeong et al., 2024)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    needs_llm: ClassVar[bool] = False
+
+    attempts: Annotated[
+        int, Field(ge=1, le=4, description="Architectures tried, each where no citation of the one before verified.")
+    ] = 2
+
+    async def answer(self, question: Question, tools: Tools) -> Answer:
+        taken = route(question.text, await tools.catalogue())
+        answers: list[Answer] = []
+        for arch in ROUTES[taken.kind][: self.attempts]:
+            why = f"it {taken.why}" if not answers else "no citation of the answer before verified"
+            tools.note("route", arch=arch, kind=taken.kind, why=why)
+            try:
+                answers.append(await _ARCHITECTURES[arch]().answer(question, tools))
+            except (LimitExceeded, Timeout, Unavailable):
+                if not answers:
+                    raise
+                break
+            if _holds(answers[-1]):
+                return answers[-1]
+        return next((answer for answer in answers if not answer.abstained), answers[0])
+
+
+def _holds(answer: Answer) -> bool:
+    """Whether to leave it at this: an answer with a verified citation, or a refusal that no search will mend."""
+    return answer.reason in ("off_corpus", "limit") or any(citation.verified for citation in answer.citations)
