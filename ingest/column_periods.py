@@ -28,7 +28,7 @@ _COUNTS = {
 _SPAN = re.compile(rf"\b(\d{{1,2}}|{'|'.join(_COUNTS)})[\s-]+(months?|weeks?)\b", re.I)
 _LASTS = (
     (re.compile(r"\bquarters?\s+(?:then\s+)?end(?:ed|ing)\b", re.I), 3),
-    (re.compile(r"\b(?:half|six)[\s-]years?\b", re.I), 6),
+    (re.compile(r"\bhalf[\s-]years?\b", re.I), 6),
     (re.compile(r"\b(?:fiscal\s+)?years?(?:\s+then)?\s+end(?:ed|ing)\b|\bannual\b|\byear\s+to\s+date\b", re.I), 12),
 )
 _AT = re.compile(rf"(?:^|\b(?:at|as\s+of)\s+|\bbalances?,?\s+)({DATE})\W*$", re.I)
