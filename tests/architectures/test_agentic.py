@@ -14,6 +14,7 @@ from app.adapters.figures_sqlite import SqliteFigures
 from app.architectures.agentic import Agentic
 from app.tools import Ports, Tools
 from app.types import Chunk, ChunkKind, ChunkVectors, Document, DocumentMeta, FloatArray, Limits, Page, Question
+from tests.conftest import MakeClient
 from tests.fakes import (
     STAMP,
     FakeStore,
@@ -378,3 +379,33 @@ async def test_nothing_runs_on_after_the_caller_has_gone() -> None:
     await asyncio.sleep(0)
     assert model.cancelled == 1
     assert asyncio.all_tasks() == before
+
+
+async def test_on_the_wire_steps_are_told_counted_and_calculations_shown(make_client: MakeClient) -> None:
+    async with make_client(await ports()) as client:
+        body = {"question": "What was the fixed asset turnover of Acme in FY2022?", "k": 3}
+        reply = (await client.post("/query/agentic", json=body)).json()
+        assert reply["calculations"] == [
+            {
+                "expression": "120 / ((50 + 30) / 2)",
+                "value": "3.00",
+                "operands": ["120", "50", "30"],
+                "answer_span": {"start": len(reply["answer"]) - 28, "end": len(reply["answer"])},
+                "verified": True,
+            }
+        ]
+        streamed = (await client.post("/query/agentic", json=body | {"stream": True})).text
+        events = [json.loads(line[6:]) for line in streamed.splitlines() if line.startswith("data: {")]
+        tools = [event["detail"]["tool"] for event in events if event.get("name") == "act"]
+        assert tools == ["search", "search", "calculate"]
+        metrics = (await client.get("/metrics")).text
+    assert 'rag_actions_total{arch="agentic",error_code="none",tool="calculate"} 2.0' in metrics
+
+
+async def test_a_limit_met_is_counted(make_client: MakeClient) -> None:
+    async with make_client(await ports(), request_timeout_s=60) as client:
+        body = {"question": "How do the people of Acme and Globex differ?", "options": {"max_actions": 1}}
+        assert (await client.post("/query/agentic", json=body)).json()["notes"]
+        metrics = (await client.get("/metrics")).text
+    assert 'rag_limits_total{arch="agentic",limit="actions"} 1.0' in metrics
+    assert 'rag_actions_total{arch="agentic",error_code="limit_exceeded",tool="search"} 1.0' in metrics
