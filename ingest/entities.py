@@ -30,7 +30,8 @@ from ingest.sentences import first_sentence
 _MOST_MENTIONS = 100
 """Kept of one entity in one filing; all are counted."""
 _BOILERPLATE = frozenset(
-    (
+    normalised(name)
+    for name in (
         "aoci|asc|asu|audit committee|board|board of directors|bylaws|ceo|cfo|code|code of conduct|commission|"
         "committee of sponsoring organizations of the treadway commission|common stock|company|coso|ebitda|edgar|"
         "employer|eps|esg|exchange act|fasb|fasb asc|financial accounting standards board|form|gaap|group|incorporated|"

@@ -72,6 +72,7 @@ _SUBSIDIARY_LINE = re.compile(
 _DATED = re.compile(
     r",? (?:Date\b|January|February|March|April|May|June|July|August|September|October|November|December|/s/).*"
 )
+_FULL_STOP = re.compile(r"\b(LLC|LLP|LP|PLC|AG|SE|GmbH|Company|Corporation|Limited|Bancorp|Association)\.$")
 _SPLIT = re.compile(r",? and |, ")
 
 
@@ -104,4 +105,4 @@ def subsidiaries(text: str) -> Iterator[Stated]:
 def _members(names: str) -> list[str]:
     """`A, Inc., B and C` -> A, Inc. · B · C: a comma before a legal form parts nothing."""
     marked = re.sub(rf", (?={_FORM}\b)", "\0", names)
-    return [part.replace("\0", ", ").strip() for part in _SPLIT.split(marked) if part.strip()]
+    return [_FULL_STOP.sub(r"\1", part.replace("\0", ", ").strip()) for part in _SPLIT.split(marked) if part.strip()]

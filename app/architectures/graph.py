@@ -1,6 +1,6 @@
 """Graph: entities, relations and communities found at ingestion, followed, mapped or counted (Edge et al., 2024)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -11,17 +11,20 @@ from app.architectures.hybrid import Hybrid
 from app.citations import cite
 from app.errors import Unavailable
 from app.fusion import rrf
-from app.graph.asking import Asked, asked
+from app.graph.asking import Asked, Mode, asked
+from app.graph.communities import Community, helpfulness
 from app.graph.counting import counted, resectored, scope
 from app.graph.neighbourhood import around, ranked
 from app.graph.sectors import named_sectors
 from app.graph.telling import told
 from app.reading import narrowed
 from app.tools import Tools
-from app.types import Answer, Entity, Hit, Question
+from app.types import Answer, Entity, Filter, Hit, Question
 
 _POOL = 100
 """Passages of the walk's ranking that are fused."""
+_DRIFT = 3
+"""Most helpful communities from whose entities a walk begins."""
 _NONE = (
     "this index keeps no graph that you may see; derive it with `sextant-ingest graph`, or ingest with GRAPH=true. "
     "Until then mode=auto answers from passages alone"
@@ -36,12 +39,16 @@ class Graph:
     needs_llm: ClassVar[bool] = False
 
     mode: Annotated[
-        Literal["auto", "local", "count"],
-        Field(description="Follow what the question names; count members; auto chooses and says why."),
+        Literal["auto", "local", "global", "drift", "count"],
+        Field(
+            description="Follow what the question names; map and reduce communities; follow what the most helpful of "
+            "them name; count members; auto chooses and says why."
+        ),
     ] = "auto"
     hops: Annotated[int, Field(ge=1, le=2, description="Steps from the question's entities: 2 follows relations.")] = 2
     seeds: Annotated[int, Field(ge=0, le=100, description="Passages from which the walk starts, besides names.")] = 20
     damping: Annotated[float, Field(ge=0, lt=1, description="Of the walk: the share of steps that are followed.")] = 0.5
+    communities: Annotated[int, Field(ge=1, le=50, description="Most helpful communities that are reduced.")] = 8
     weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 1.0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
@@ -53,10 +60,11 @@ class Graph:
             answer = await self._counted(question, taken, tools)
             if answer is not None:
                 return answer
-            if self.mode == "count" and not await self._has_graph(question, tools):
+            if self.mode == "count" and not await self._has_graph(question.where, tools):
                 raise Unavailable(_NONE)
             tools.note("mode", mode="local", why="the graph knows nothing of what is to be counted")
-        return await answer_from(question, await self.retrieve(question, tools), tools)
+        mode = "local" if taken.mode == "count" else taken.mode
+        return await answer_from(question, await self.retrieve(question, tools, mode), tools)
 
     async def _counted(self, question: Question, taken: Asked, tools: Tools) -> Answer | None:
         """Without a call to any model: members are counted in the records, and quoted from the stored pages."""
@@ -74,34 +82,71 @@ class Graph:
         cited = await cite(text, hits, tools)
         return Answer(cited.text, cited.citations, tuple(hits), notes=cited.notes)
 
-    async def _has_graph(self, question: Question, tools: Tools) -> bool:
-        return bool(await tools.records(Entity, question.where, {"type": ["company"]}))
+    async def _has_graph(self, where: Filter, tools: Tools) -> bool:
+        return bool(await tools.records(Entity, where, {"type": ["company"]}))
 
-    async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
-        """The k best passages, by search and by a walk through the graph."""
+    async def retrieve(self, question: Question, tools: Tools, mode: Mode = "local") -> list[Hit]:
+        """The k best passages, by search and by what the graph makes of it."""
         where, terms = await narrowed(question, tools)
         found = await Hybrid().fused(question, terms, where, tools)
         if not found and where != question.where:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
-            found = await Hybrid().fused(question, question.text, question.where, tools)
+            where = question.where
+            found = await Hybrid().fused(question, question.text, where, tools)
+        mapped = await self._mapped(found, where, tools) if mode in ("global", "drift") else []
+        if mode == "global" and mapped:
+            return reduced(found, mapped, question.k)
+        keys = [key for community in mapped[:_DRIFT] for key in community.keys]
+        return await self._walked(question, found, keys, tools)
+
+    async def _mapped(self, found: Sequence[Hit], where: Filter, tools: Tools) -> list[Community]:
+        """The communities that help, the most helpful first; the trace has all that are above 0 of 100."""
+        weights = {hit.chunk.id: hit.score for hit in found}
+        scored = graded(await tools.communities(where), weights)[: self.communities]
+        shown = [{"helpfulness": n, "label": c.label, "level": c.level, "companies": c.companies} for n, c in scored]
+        tools.note("map", communities=shown)
+        if not scored and self.mode in ("global", "drift") and not await self._has_graph(where, tools):
+            raise Unavailable(_NONE)
+        return [community for _, community in scored]
+
+    async def _walked(self, question: Question, found: list[Hit], keys: Sequence[str], tools: Tools) -> list[Hit]:
         seeds = found[: self.seeds]
-        near = await around(question.text, seeds, question.where, tools, hops=self.hops)
+        near = await around(question.text, seeds, question.where, tools, hops=self.hops, keys=keys)
         if near is None:
             tools.note("no graph", why=_NONE)
             return found[: question.k]
         similarity = {hit.chunk.id: hit.legs["dense"].score for hit in seeds if "dense" in hit.legs}
         order = ranked(near, seeds, similarity, self.damping)[: max(_POOL, question.k)]
         tools.note("walk", entities=len(near.passages), named=sorted(near.named), relations=len(near.relations))
-        return await self._fused(question, found, order, tools)
-
-    async def _fused(self, question: Question, found: list[Hit], order: list[str], tools: Tools) -> list[Hit]:
         known = {hit.chunk.id: hit.chunk for hit in found}
         missing = [each for each in order if each not in known]
         known |= {chunk.id: chunk for chunk in (await tools.chunks(missing, question.where) if missing else [])}
         walked = [known[each] for each in order if each in known]
-        legs: Mapping[str, list[Hit]] = {
-            "search": found,
-            "graph": [Hit(chunk, rank, 1 / rank) for rank, chunk in enumerate(walked, start=1)],
-        }
-        fused = rrf(legs, weights={"graph": self.weight})
-        return fused[: question.k]
+        steps = [Hit(chunk, rank, 1 / rank) for rank, chunk in enumerate(walked, start=1)]
+        return rrf({"search": found, "graph": steps}, weights={"graph": self.weight})[: question.k]
+
+
+def graded(communities: Iterable[Community], weights: Mapping[str, float]) -> list[tuple[int, Community]]:
+    """Helpfulness from 0 to 100, the best at 100 and zeros dropped; of communities that overlap, the better."""
+    scored = sorted(((helpfulness(c, weights), c) for c in communities), key=lambda pair: (-pair[0], pair[1].keys))
+    best = scored[0][0] if scored else 0.0
+    kept: list[tuple[int, Community]] = []
+    for score, community in scored:
+        points = round(100 * score / best) if best else 0
+        if points and not any(set(community.keys) & set(other.keys) for _, other in kept):
+            kept.append((points, community))
+    return kept
+
+
+def reduced(found: Sequence[Hit], communities: Sequence[Community], k: int) -> list[Hit]:
+    """One passage of each community in turn, best first within it, so that all that help are heard."""
+    queues = [[hit for hit in found if hit.chunk.id in community.passages] for community in communities]
+    taken: dict[str, Hit] = {}
+    while any(queues) and len(taken) < k:
+        for queue in queues:
+            while queue and queue[0].chunk.id in taken:
+                queue.pop(0)
+            if queue and len(taken) < k:
+                taken[queue[0].chunk.id] = queue.pop(0)
+    rest = [hit for hit in found if hit.chunk.id not in taken]
+    return [replace(hit, rank=rank) for rank, hit in enumerate([*taken.values(), *rest][:k], start=1)]

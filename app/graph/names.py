@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.types import Entity
 
 _LEGAL = frozenset(
-    "ab ag asa bhd bv co company corp corporation gmbh inc incorporated kg kgaa kk lllp llc llp lp ltd limited nv oy "
+    "ab ag asa bhd bv co company corp corporation gmbh inc incorporated kg kgaa kk lllp llc llp lp ltd limited na nv oy "
     "oyj plc pte pty sa sab sarl sas se spa srl".split()
 )
 _GENERIC = frozenset(

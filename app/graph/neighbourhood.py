@@ -33,12 +33,12 @@ class Neighbourhood:
 
 
 async def around(
-    question: str, seeds: Sequence[Hit], where: Filter, tools: Tools, *, hops: int
+    question: str, seeds: Sequence[Hit], where: Filter, tools: Tools, *, hops: int, keys: Sequence[str] = ()
 ) -> Neighbourhood | None:
     """None where the index keeps no graph that the caller may see.
 
     One hop is from the question's entities and the seeds' to all passages that mention them; with two, the entities to
-    which a relation leads from those that are named are followed as well.
+    which a relation leads from those that are named are followed as well. `keys` are taken as if they were named.
     """
     named = await tools.records(Entity, where, {"aliases": spans_of_words(question)})
     named = _longest_only(named, question)
@@ -46,8 +46,8 @@ async def around(
     if not named and not near:
         return None
     merged = canonical([*named, *near])
-    keys = {merged.get(e.key, e.key) for e in named}
-    followed = {e.key for e in [*named, *near] if e.type not in _SHARED_WORDS}
+    meant = {merged.get(e.key, e.key) for e in named} | set(keys)
+    followed = set(keys) | {e.key for e in [*named, *near] if e.type not in _SHARED_WORDS}
     relations: list[Relation] = []
     if hops > 1 and named:
         relations = await tools.records(Relation, where, {"keys": sorted({e.key for e in named})})
@@ -60,7 +60,7 @@ async def around(
     for entity in {(e.document_id, e.key): e for e in [*named, *near, *everywhere]}.values():
         key = merged.get(entity.key, entity.key)
         passages[key] |= dict.fromkeys(mention.chunk_id for mention in entity.mentions)
-    telling = {key: 1 / math.log2(1 + len(passages[key])) for key in keys if passages[key]}
+    telling = {key: 1 / math.log2(1 + len(passages[key])) for key in sorted(meant) if passages[key]}
     return Neighbourhood(telling, {key: tuple(ids) for key, ids in passages.items()}, relations)
 
 
