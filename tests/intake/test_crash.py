@@ -99,7 +99,8 @@ async def test_killed_at_work_it_ends_like_an_undisturbed_service(data: Path, tm
         for name, content in uploads:
             await ingested(client, name, content)
     assert [(job["filename"], job["state"]) for job in reversed(jobs)] == [(name, "done") for name, _ in uploads]
-    assert contents(data) == contents(undisturbed)
+    held, expected = [await asyncio.to_thread(contents, folder) for folder in (data, undisturbed)]
+    assert held == expected
     assert [p.name for p in (data / "uploads" / "filings").iterdir()] == ["owner.lock"]
     assert sorted(os.listdir(data / "originals" / "filings")) == sorted(
         os.listdir(undisturbed / "originals" / "filings")
@@ -117,7 +118,7 @@ async def test_a_removal_that_was_killed_is_finished_by_the_next_start(data: Pat
     async with serving(data) as client:
         assert (await client.get(f"/documents/{job['document_id']}")).status_code == 404
         assert (await client.get("/documents")).json()["total"] == 0
-    assert contents(data) == {}
+    assert await asyncio.to_thread(contents, data) == {}
     assert os.listdir(data / "originals" / "filings") == []
 
 
