@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from app.actions import Actions
 from app.answering import abstain, answer_from
-from app.architectures.hybrid import Hybrid
 from app.citations import cite
 from app.computing import computing
 from app.decomposition import SubQuestion, decompose
@@ -14,6 +13,7 @@ from app.findings import Finding, joined
 from app.formulas import asked_formula
 from app.hops import Lead, leads, points_beyond, residual, resolved
 from app.reading import named_companies, read, without_names
+from app.retrieval import Retrieval
 from app.statements import plain
 from app.tools import together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
@@ -99,7 +99,7 @@ class Controller:
             asked = replace(asked, where=Filter((*asked.where.conditions, named), asked.where.access))
 
         async def work() -> list[Hit]:
-            return _broad(await Hybrid().fused(asked, part.terms, asked.where, self.actions.tools))[: asked.k]
+            return _broad(await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools))[: asked.k]
 
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
@@ -123,7 +123,7 @@ class Controller:
         wide = replace(self.question, k=max(self.question.k, _READ))
 
         async def work() -> list[Hit]:
-            return await Hybrid().retrieve(wide, self.actions.tools)
+            return await Retrieval().best(wide, self.actions.tools)
 
         return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)
 

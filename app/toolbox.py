@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.actions import Actions, ToolName
-from app.architectures.hybrid import Hybrid
 from app.arithmetic import CalculationError, evaluate, rounded
 from app.errors import InvalidQuery, LimitExceeded, SextantError
 from app.graph.names import spans_of_words
 from app.prompts import sanitise
 from app.quotes import support, units
 from app.reading import read, without_names
+from app.retrieval import Retrieval
 from app.tools import Tools
 from app.types import Access, Chunk, Condition, Document, Entity, Filter, Hit, Question, Relation, Rows
 
@@ -89,7 +89,7 @@ class Toolbox:
             where = Filter((*where.conditions, Condition("document_id", "$in", reading.documents)), where.access)
         asked = replace(self.question, text=named, k=_HITS)
         terms = without_names(named, reading.companies)
-        hits = (await Hybrid().fused(asked, terms, where, self._tools))[:_HITS]
+        hits = (await Retrieval().fused(asked, terms, where, self._tools))[:_HITS]
         return Observation(self.shown(hits, named) or "nothing found", tuple(hits))
 
     async def _open_page(self, action: Action) -> Observation:
@@ -106,7 +106,7 @@ class Toolbox:
             Access(),
         )
         asked = replace(self.question, where=where, k=_HITS)
-        hits = (await Hybrid().fused(asked, asked.text, where, self._tools))[:_HITS]
+        hits = (await Retrieval().fused(asked, asked.text, where, self._tools))[:_HITS]
         return Observation(self.shown(hits, asked.text) or "no such page", tuple(hits))
 
     async def _follow_entity(self, action: Action) -> Observation:

@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field
 
 from app.answering import answer_from
-from app.fusion import rrf
-from app.reading import narrowed
+from app.retrieval import Retrieval
 from app.tools import Tools
-from app.types import Answer, Filter, Hit, Leg, Question
+from app.types import Answer, Filter, Hit, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +35,11 @@ class Hybrid:
 
     async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
         """The k best passages."""
-        where, terms = await narrowed(question, tools) if self.query_filters else (question.where, question.text)
-        fused = await self.fused(question, terms, where, tools)
-        if not fused and where != question.where:
-            tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
-            fused = await self.fused(question, question.text, question.where, tools)
-        return fused[: question.k]
+        return await self._retrieval().best(question, tools, narrow=self.query_filters)
 
     async def fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
         """The whole pool, best first; `terms` are what BM25 searches for."""
-        pool = max(self.pool, question.k)
-        [query] = await tools.embed_queries([question.text])
-        legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
-        dense, bm25 = await tools.search(legs, where)
-        ranked = {"dense": dense.hits, "bm25": bm25.hits}
-        weights = {"dense": self.dense_weight, "bm25": self.bm25_weight}
-        fused = rrf(ranked, c=self.c, weights=weights)
-        if not (self.rerank and fused):
-            return fused
-        best = fused[: self.rerank]
-        scored = sorted(zip(await tools.rerank(question.text, best), best, strict=True), key=lambda pair: -pair[0])
-        graded = tuple(Hit(hit.chunk, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
-        return rrf({**ranked, "rerank": graded}, c=self.c, weights=weights)
+        return await self._retrieval().fused(question, terms, where, tools)
+
+    def _retrieval(self) -> Retrieval:
+        return Retrieval(self.pool, self.c, self.dense_weight, self.bm25_weight, self.rerank)
