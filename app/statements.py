@@ -156,7 +156,7 @@ def match(subject: Subject, statement: Statement) -> tuple[float, float]:
     replaces, so the subject's full weight is that of its own terms. Focus is 0 for a sentence: only a row's label says
     one thing.
     """
-    own = sum(weight for weight in subject.weights.values() if weight == 1.0)
+    own = sum(weight for weight in subject.weights.values() if weight == 1.0) or 1.0  # a question without a term
     heading = heading_terms(statement.chunk)
     covered = sum(w for t, w in subject.weights.items() if t in statement.terms or t in heading) / own
     if statement.row is None or not statement.terms:
