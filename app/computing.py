@@ -8,13 +8,13 @@ from app.arithmetic import CalculationError
 from app.calculations import checked
 from app.citations import cite
 from app.formulas import LINES, STATEMENTS, Formula
-from app.fusion import rrf
 from app.operands import Operand, computed, operands
 from app.periods import Period
 from app.reading import reporting
+from app.retrieval import Retrieval
 from app.statements import worded
 from app.tools import together
-from app.types import Answer, Condition, Document, Filter, Hit, Leg, Question
+from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 _POOL = 20
 """Table passages looked through for each line."""
@@ -60,10 +60,8 @@ class Computing:
         )
 
         async def work() -> list[Hit]:
-            [dense] = await actions.tools.embed_queries([query])
-            legs = [Leg("dense", dense, _POOL), Leg("bm25", actions.tools.encode_sparse("bm25", query), _POOL)]
-            first, second = await actions.tools.search(legs, where)
-            return rrf({"dense": first.hits, "bm25": second.hits})
+            asked = replace(question, text=query, k=_POOL)
+            return (await Retrieval(_POOL).fused(asked, query, where, actions.tools))[: 2 * _POOL]
 
         arguments = {"query": query, "kind": "table", "documents": self.filings[:10]}
         thought = f"{self.formula.name} needs {line}"

@@ -245,7 +245,11 @@ _CHANGES: tuple[tuple[str, str, str, bool], ...] = (
 )  # fmt: skip
 """Name, pattern of the question, expression over a line, whether a percentage. `prior` is the year compared with."""
 _SEVERAL_YEARS = re.compile(r"\b(?:three|two|four|five|[2-9])[- ]year average\b", re.IGNORECASE)
-_WHY = re.compile(r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful)", re.IGNORECASE)
+_WHY = re.compile(
+    r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful|sa(?:y|id)\b|describ|discuss|attribut"
+    r"|reasons?|factors?|impact|affect|expect|outlook|strateg|risks?|adjusted|non-gaap|guidance|changes? in working)",
+    re.IGNORECASE,
+)
 """What wants prose, whatever ratio it names."""
 _PLACES = {"one": 1, "two": 2, "three": 3, "four": 4, "1": 1, "2": 2, "3": 3, "4": 4}
 _ROUND = re.compile(r"\b(one|two|three|four|[1-4]) decimal places?\b", re.IGNORECASE)

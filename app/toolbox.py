@@ -13,7 +13,7 @@ from app.quotes import support, units
 from app.reading import read, without_names
 from app.retrieval import Retrieval
 from app.tools import Tools
-from app.types import Access, Chunk, Condition, Document, Entity, Filter, Hit, Question, Relation, Rows
+from app.types import Chunk, Condition, Document, Entity, Filter, Hit, Question, Relation, Rows
 
 _HITS = 4
 """Passages a search gives."""
@@ -103,7 +103,7 @@ class Toolbox:
                 Condition("document_id", "$eq", place["document"]),
                 Condition("page", "$eq", number),
             ),
-            Access(),
+            self.question.where.access,
         )
         asked = replace(self.question, where=where, k=_HITS)
         hits = (await Retrieval().fused(asked, asked.text, where, self._tools))[:_HITS]

@@ -103,6 +103,8 @@ def test_formulas(question: str, template: str, terms: list[str], percent: bool,
         "Why did the operating margin fall in 2022?",
         "What percentage did Cloud Services revenue grow in 2022?",
         "What was comparable sales growth in 2022?",
+        "What does management say about revenue growth in 2022?",
+        "What was adjusted EBITDA in 2022?",
         "What is X in 2022? X is defined as: happiness / revenue.",
     ],
 )
