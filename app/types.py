@@ -163,6 +163,8 @@ class Job:
     """Indexed so far."""
     chunks_total: int = 0
     """To index; 0 until it is parsed."""
+    graph_seconds: float = 0.0
+    """Spent on its entities and relations."""
     outcome: JobOutcome | None = None
     document_id: str | None = None
     reason: str | None = None
@@ -499,6 +501,18 @@ class TraceStep:
     llm_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What an architecture was worth on one kind of questions over this collection, and what it cost, per question."""
+
+    arch: str
+    questions: int
+    quality: float
+    """0 to 1, mean of the matrix's quality measure."""
+    ops: float
+    llm_calls: float
 
 
 @dataclass(frozen=True, slots=True)

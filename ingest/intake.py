@@ -274,7 +274,9 @@ class Intake:
             detail = (outcome.detail or "").replace(upload.name, job.filename)
             return _failed(job, outcome.reason or "unreadable", detail)
         await asyncio.to_thread(self._keep_original, upload, document.id)
+        seconds = outcome.graph.seconds if outcome.graph else 0.0
         job = replace(job, pages=document.pages, chunks=document.chunks, chunks_total=document.chunks)
+        job = replace(job, graph_seconds=seconds)
         return replace(job, state="done", outcome=outcome.outcome, document_id=document.id, finished_at=_now())
 
     def _keep_original(self, upload: Path, document_id: str) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from app.types import Entity
 
 _LEGAL = frozenset(
-    "ab ag asa bhd bv co company corp corporation gmbh inc incorporated kg kgaa kk lllp llc llp lp ltd limited na nv oy "
-    "oyj plc pte pty sa sab sarl sas se spa srl".split()
+    "ab ag asa bhd bv co company corp corporation gmbh inc incorporated kg kgaa kk lllp llc llp lp ltd limited na nv "
+    "oy oyj plc pte pty sa sab sarl sas se spa srl".split()
 )
 _GENERIC = frozenset(
     "advanced allied american applied bank best capital central city consolidated digital eastern energy federal first "

@@ -70,6 +70,7 @@ class Metrics:
         self._files = self._counter("rag_ingest_documents_total", "Uploaded files by outcome.", "outcome")
         self._file_failures = self._counter("rag_ingest_failures_total", "Uploads that failed, by reason.", "reason")
         self._file_pages = self._counter("rag_ingest_pages_total", "Pages of uploads that were indexed.")
+        self._graph_seconds = self._counter("rag_ingest_graph_seconds_total", "Spent on the graph of uploads.")
         self._queue = Gauge("rag_ingest_queue", "Uploads not yet indexed.", registry=self.registry)
 
     def job(self, job: Job) -> None:
@@ -79,6 +80,7 @@ class Metrics:
             self._file_failures.labels(job.reason).inc()
         if job.outcome in ("created", "replaced"):
             self._file_pages.inc(job.pages)
+            self._graph_seconds.inc(job.graph_seconds)
 
     def queue(self, length: int) -> None:
         self._queue.set(length)
