@@ -26,6 +26,7 @@ from app.ports import (
     WritableFigures,
     WritableStore,
 )
+from app.routing import Measurements, read_measurements
 from app.settings import Settings
 from app.tools import Ports, Prices
 from app.types import IndexStamp, LegName
@@ -139,6 +140,12 @@ def open_calibration(settings: Settings) -> Calibration:
     return read_calibration(path) if path else shipped_calibration()
 
 
+def open_measurements(settings: Settings) -> Measurements:
+    """What a matrix found the architectures worth on this collection. Raises Unavailable."""
+    path = settings.index_dir / "routes.json"
+    return read_measurements(path) if path.exists() else {}
+
+
 def open_external(settings: Settings) -> ExternalSearch | None:
     if settings.external_dir is None:
         return None
@@ -187,8 +194,9 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
                 kept = figures if ingestion or settings.figures_file.exists() else None
                 packer = open_packer(settings, embedder, generator)
                 external, calibration = open_external(settings), open_calibration(settings)
+                measured = open_measurements(settings)
                 ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
-                yield replace(ports, external=external, calibration=calibration)
+                yield replace(ports, external=external, calibration=calibration, measured=measured)
     finally:
         embedder.close()
         if reranker is not None:

@@ -1,15 +1,18 @@
 """Which kind of question is asked, told from its words and the filings there are, and which architectures suit it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 from app.decomposition import decompose
+from app.errors import Unavailable
 from app.formulas import asked_formula
 from app.graph.asking import asked
 from app.hops import points_beyond
 from app.reading import named_companies, without_names
-from app.types import Document
+from app.types import Document, Measured
 
 Kind: TypeAlias = Literal["calculation", "count", "whole", "comparison", "bridge", "named", "open"]
 
@@ -29,7 +32,42 @@ ROUTES: Mapping[Kind, tuple[str, ...]] = {
     "named": ("hybrid", "crag"),
     "open": ("hybrid", "crag"),
 }
-"""Kind -> architectures to try, in this order."""
+"""Kind -> architectures to try, in this order, where nothing was measured."""
+_FEWEST = 5
+"""Questions of a kind below which a measurement is no reason."""
+_SAME = 0.02
+"""Quality that is not worth a higher price."""
+
+
+Measurements: TypeAlias = Mapping[str, Sequence[Measured]]
+"""By kind."""
+
+
+def read_measurements(path: Path) -> Measurements:
+    """What `sextant-eval matrix --routes` wrote. Raises Unavailable."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return {kind: tuple(Measured(**one) for one in found[kind]) for kind in get_args(Kind) if kind in found}
+    except (OSError, ValueError, TypeError) as error:
+        raise Unavailable(
+            f"{path} holds no measurements of this version ({error!r}); write them with sextant-eval matrix --routes"
+        ) from error
+
+
+def order(kind: Kind, measured: Measurements, max_llm_calls: int | None) -> tuple[tuple[str, ...], str]:
+    """Architectures to try and what chose them: measurements where two or more that the caller can pay were measured.
+
+    First the cheapest, by LLM calls and then by ops, of those within _SAME of the best; then the others by quality.
+    """
+    known = [one for one in measured.get(kind, ()) if one.questions >= _FEWEST]
+    if max_llm_calls is not None:
+        known = [one for one in known if one.llm_calls <= max_llm_calls]
+    if len(known) < 2:
+        return ROUTES[kind], "rule"
+    best = max(one.quality for one in known)
+    first = min((one for one in known if one.quality >= best - _SAME), key=lambda one: (one.llm_calls, one.ops))
+    others = sorted((one for one in known if one is not first), key=lambda one: (-one.quality, one.llm_calls, one.ops))
+    return (first.arch, *(one.arch for one in others)), f"measured on {first.questions} questions of the kind"
 
 
 def route(question: str, catalogue: Sequence[Document]) -> Route:

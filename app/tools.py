@@ -45,6 +45,7 @@ from app.types import (
     LegName,
     LegResult,
     Limits,
+    Measured,
     OpKind,
     OpsSource,
     Page,
@@ -99,6 +100,8 @@ class Ports:
     """None where a model is shown whole passages."""
     external: ExternalSearch | None = None
     calibration: Calibration = field(default_factory=shipped_calibration)
+    measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
+    """By kind of question, what architectures were worth on this collection; empty where no matrix was measured."""
     catalogue: Catalogue = field(init=False)
     overviews: Overviews = field(init=False)
 

@@ -27,6 +27,7 @@ from evals import (
     report,
     reranking,
     retrieval,
+    routes,
     stress,
     stress_report,
     subjects,
@@ -129,9 +130,14 @@ async def matrix_command(options: argparse.Namespace) -> int:
         scores = [await matrix.score(asking, system, questions) for system in chosen]
         scores, judge = await bench.judge(scores, questions) if bench else (scores, None)
         run_of = await record.of_run(asking, options.questions, questions)
+        filings = routes.catalogue(await subject.documents())
     found = matrix.build(scores, questions, options.baseline, options.quality)
     made = record.build(run_of, found, scores, questions, judge)
     _publish(made, options, markdown=report.to_markdown(made), page=html.to_html(made))
+    sys.stderr.write(routes.regret(scores, questions, options.quality))
+    if options.routes:
+        kinds = routes.kinds_of(questions, filings)
+        options.routes.write_text(routes.to_json(routes.measured(scores, questions, kinds, options.quality)), "utf-8")
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
     failed = any(o.reply is None for s in scores for o in s.outcomes.values())

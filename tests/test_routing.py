@@ -1,8 +1,14 @@
 """What kind of question is asked."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from app.routing import ROUTES, route
+from app.errors import Unavailable
+from app.routing import ROUTES, order, read_measurements, route
+from app.types import Measured
+from evals.routes import to_json
 from tests.test_decomposition import CATALOGUE
 
 
@@ -28,3 +34,35 @@ def test_counting_over_the_collection() -> None:
 
 def test_every_kind_ends_in_passages() -> None:
     assert all(len(route) == len(set(route)) == 2 and {"hybrid"} & set(route) for route in ROUTES.values())
+
+
+CHEAP, GOOD, DEAR = (
+    Measured("naive", 9, 0.5, 100, 0),
+    Measured("hybrid", 9, 0.515, 300, 0),
+    Measured("crag", 9, 0.7, 400, 3),
+)
+
+
+@pytest.mark.parametrize(
+    ("measured", "calls", "archs"),
+    [
+        ((CHEAP, GOOD, DEAR), None, ("crag", "hybrid", "naive")),
+        ((CHEAP, GOOD, DEAR), 2, ("naive", "hybrid")),
+        ((GOOD, DEAR), 1, ROUTES["named"]),
+        ((replace(CHEAP, questions=4), GOOD), None, ROUTES["named"]),
+        ((), None, ROUTES["named"]),
+    ],
+)
+def test_what_was_measured_decides_within_the_budget(
+    measured: tuple[Measured, ...], calls: int | None, archs: tuple[str, ...]
+) -> None:
+    assert order("named", {"named": measured}, calls)[0] == archs
+
+
+def test_what_the_matrix_wrote_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "routes.json"
+    file.write_text(to_json({"named": [CHEAP, GOOD]}), "utf-8")
+    assert read_measurements(file) == {"named": (CHEAP, GOOD)}
+    file.write_text('{"named": [{"arch": 1}]}')
+    with pytest.raises(Unavailable, match="sextant-eval matrix --routes"):
+        read_measurements(file)

@@ -1,5 +1,6 @@
 """Auto: the architecture that suits the question, the next where its answer fails (Jeong et al., 2024)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -9,12 +10,19 @@ from app.architectures.agentic import Agentic
 from app.architectures.crag import Crag
 from app.architectures.graph import Graph
 from app.architectures.hybrid import Hybrid
+from app.architectures.naive import Naive
 from app.errors import LimitExceeded, Timeout, Unavailable
-from app.routing import ROUTES, route
+from app.routing import order, route
 from app.tools import Tools
 from app.types import Answer, Question
 
-_ARCHITECTURES = {"hybrid": Hybrid, "crag": Crag, "graph": Graph, "agentic": Agentic}
+_ARCHITECTURES: Mapping[str, type[Agentic | Crag | Graph | Hybrid | Naive]] = {
+    "naive": Naive,
+    "hybrid": Hybrid,
+    "crag": Crag,
+    "graph": Graph,
+    "agentic": Agentic,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +38,11 @@ class Auto:
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         taken = route(question.text, await tools.catalogue())
+        archs, chosen_by = order(taken.kind, tools.ports.measured, tools.limits.max_llm_calls)
         answers: list[Answer] = []
-        for arch in ROUTES[taken.kind][: self.attempts]:
+        for arch in [arch for arch in archs if arch in _ARCHITECTURES][: self.attempts]:
             why = f"it {taken.why}" if not answers else "no citation of the answer before verified"
-            tools.note("route", arch=arch, kind=taken.kind, why=why)
+            tools.note("route", arch=arch, kind=taken.kind, why=why, by=chosen_by)
             try:
                 answers.append(await _ARCHITECTURES[arch]().answer(question, tools))
             except (LimitExceeded, Timeout, Unavailable):
