@@ -9,7 +9,7 @@ import numpy as np
 from app.adapters.bm25 import query_tokens, tokens
 from app.decomposition import companies_in
 from app.quotes import Unit, units
-from app.reading import named_companies, without_names
+from app.reading import named_companies, strangers, without_names
 from app.types import Document, FloatArray, Hit
 
 _ROLE = (
@@ -27,7 +27,7 @@ _RELATIVE = re.compile(
 )
 _THEN = r"(?!\s+(?:of|that|which|who|whom|whose|named)\b)"
 _BACK = re.compile(
-    rf"\b(?:that|those|this|these|the same)\s+(?:[\w-]+\s+){{0,2}}?{_ANYONE}s?(?:['’]s?)?\b{_THEN}"
+    rf"\b(?:that|those|these|the same)\s+(?:[\w-]+\s+){{0,2}}?{_ANYONE}s?(?:['’]s?)?\b{_THEN}"
     r"|\bthat\s+[\w-]+['’]s\b"
     r"|\bthe\s+(?:acquirer|auditor|buyer|insurer|landlord|lender|publisher|purchaser|seller|sponsor|supplier|underwriter"
     rf"|vendor)(?:['’]s?)?\b{_THEN}",
@@ -72,15 +72,18 @@ def leads(question: str, hits: Sequence[Hit], catalogue: Sequence[Document]) -> 
     """Best first, one per company."""
     asked = named_companies(question, catalogue)
     terms = set(query_tokens(without_names(question, sorted(asked))))
+    unknown = strangers(question)
     best: dict[str, Lead] = {}
     for hit in hits:
-        for lead in _leads_of(hit, asked, terms, catalogue):
+        for lead in _leads_of(hit, asked, terms, catalogue, unknown):
             if lead.company not in best or lead.score > best[lead.company].score:
                 best[lead.company] = lead
     return sorted(best.values(), key=lambda lead: (-lead.score, lead.company))
 
 
-def _leads_of(hit: Hit, asked: frozenset[str], terms: set[str], catalogue: Sequence[Document]) -> list[Lead]:
+def _leads_of(
+    hit: Hit, asked: frozenset[str], terms: set[str], catalogue: Sequence[Document], unknown: Sequence[str]
+) -> list[Lead]:
     filer = hit.chunk.meta.company
     prior = 0.1 / hit.rank
     found: list[Lead] = []
@@ -90,7 +93,7 @@ def _leads_of(hit: Hit, asked: frozenset[str], terms: set[str], catalogue: Seque
             around = " ".join(part.text for part in parts[max(i - 1, 0) : i + 2])
             near = (2 * _share(terms, unit.text) + _share(terms, around)) / 3
             found.append(Lead(company, hit, unit, near + prior))
-    if filer and not asked and hit.rank == 1:
+    if filer and not asked and hit.rank == 1 and not unknown:
         found.append(Lead(filer, hit, None, _share(terms, hit.chunk.text) + prior))
     return found
 

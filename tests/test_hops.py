@@ -32,6 +32,7 @@ def test_questions_that_point_beyond(question: str) -> None:
         "Which bank holds the most deposits?",
         "If it is not a useful metric for a company like this, state that.",
         "How many suppliers does the company have?",
+        "If working capital is not a relevant metric for this company, then state that.",
     ],
 )
 def test_questions_about_what_they_name(question: str) -> None:
