@@ -125,7 +125,9 @@ class Toolbox:
         rows = await self._tools.sql(action.input, limit=_SHOWN_ROWS)
         ids = _column(rows, "chunk_id")
         chunks = await self._tools.chunks(list(dict.fromkeys(ids))[:_HITS], self.question.where) if ids else []
-        lines = [", ".join(rows.columns), *(", ".join(sanitise(str(cell)) for cell in row) for row in rows.rows)]
+        shown = [place for place, name in enumerate(rows.columns) if name != "chunk_id"]
+        table = [rows.columns, *rows.rows]
+        lines = [", ".join(sanitise(str(row[place])) for place in shown) for row in table]
         return Observation("\n".join(lines) if rows.rows else "no rows", _hits(chunks))
 
     async def _calculate(self, action: Action) -> Observation:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from uuid import NAMESPACE_OID, uuid5
 
@@ -13,7 +14,7 @@ import pytest
 from app.adapters.figures_sqlite import SqliteFigures
 from app.architectures.agentic import Agentic
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkKind, ChunkVectors, Document, DocumentMeta, FloatArray, Limits, Page, Question
+from app.types import Chunk, ChunkKind, ChunkVectors, Document, DocumentMeta, Figure, FloatArray, Limits, Page, Question
 from tests.conftest import MakeClient
 from tests.fakes import (
     STAMP,
@@ -409,3 +410,17 @@ async def test_a_limit_met_is_counted(make_client: MakeClient) -> None:
         metrics = (await client.get("/metrics")).text
     assert 'rag_limits_total{arch="agentic",limit="actions"} 1.0' in metrics
     assert 'rag_actions_total{arch="agentic",error_code="limit_exceeded",tool="search"} 1.0' in metrics
+
+
+async def test_figures_are_queried_and_their_passages_are_evidence(tmp_path: Path) -> None:
+    statement = "SELECT label, value, chunk_id FROM figures WHERE label = 'Net sales'"
+    model = ScriptedGenerator([step(("figures", statement), ("answer", "")), "Net sales were 60 [1]."])
+    figures = SqliteFigures(tmp_path / "figures.sqlite")
+    chunk = str(uuid5(NAMESPACE_OID, "Net sales 60 80"))
+    sixty = Figure("globex-10-k-2022", 2, chunk, 10, 12, "Net sales", None, Decimal(60), 6, "USD")
+    await figures.put(Document("globex-10-k-2022", "0" * 64, PAGES[3][0], 2, 2), [sixty])
+    tools = Tools(replace(await ports(model), figures=figures))
+    answer = await Agentic().answer(Question("How much was it?", k=2), tools)
+    assert acts(tools)[-1]["results"] == [chunk]
+    assert "Tools found: label, value\nNet sales, 60.0" in model.prompts[-1].messages[-1][1]
+    assert chunk in [hit.chunk.id for hit in answer.passages]
