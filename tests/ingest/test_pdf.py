@@ -13,7 +13,8 @@ from app.errors import DocumentError
 from app.types import Page
 from ingest.filing_text import OutlineEntry
 from ingest.layout import Token, lay_out
-from ingest.pdf import clean, read_pdf, text_quality, words_by_character
+from ingest.page_text import clean, text_quality
+from ingest.pdf import read_pdf, words_by_character
 from tests.conftest import DEV_DATA
 from tests.ingest.typeset import text_at, typeset, write_pdf
 
