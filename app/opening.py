@@ -13,6 +13,7 @@ from app.adapters.embedding import load_embedder
 from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
+from app.caching import Cache, Caches
 from app.calibration import Calibration, read_calibration, shipped_calibration
 from app.errors import SextantError
 from app.ports import (
@@ -146,6 +147,10 @@ def open_measurements(settings: Settings) -> Measurements:
     return read_measurements(path) if path.exists() else {}
 
 
+def open_caches(settings: Settings) -> Caches:
+    return Caches(Cache(settings.cache_queries), Cache(settings.cache_grades), Cache(settings.cache_generations))
+
+
 def open_external(settings: Settings) -> ExternalSearch | None:
     if settings.external_dir is None:
         return None
@@ -196,7 +201,9 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
                 external, calibration = open_external(settings), open_calibration(settings)
                 measured = open_measurements(settings)
                 ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
-                yield replace(ports, external=external, calibration=calibration, measured=measured)
+                yield replace(
+                    ports, external=external, calibration=calibration, measured=measured, caches=open_caches(settings)
+                )
     finally:
         embedder.close()
         if reranker is not None:

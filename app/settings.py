@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     # Index
     data_dir: Path = Path("data")
     collection: str = Field(default="filings", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    chunker: str = "structure"
     graph: bool = True
     qdrant_url: str | None = None
     qdrant_api_key: SecretStr | None = None
@@ -61,6 +62,9 @@ class Settings(BaseSettings):
     reranker_model: str = "sextant-grader"
     grader_calibration: Path | None = None
     external_dir: Path | None = None
+    cache_queries: int = Field(default=4096, ge=0)
+    cache_grades: int = Field(default=100_000, ge=0)
+    cache_generations: int = Field(default=0, ge=0)
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "local", "openai"] = "extractive"
     passage_tokens: int | None = Field(default=None, ge=64)

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
+import numpy as np
+
 from app import spans
+from app.caching import Caches, cache_key, prompt_key
 from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
@@ -99,6 +102,7 @@ class Ports:
     packer: Packer | None = None
     """None where a model is shown whole passages."""
     external: ExternalSearch | None = None
+    caches: Caches = field(default_factory=Caches)
     calibration: Calibration = field(default_factory=shipped_calibration)
     measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
     """By kind of question, what architectures were worth on this collection; empty where no matrix was measured."""
@@ -133,8 +137,10 @@ class Tools:
         ops: Counter[OpKind] = Counter()
         calls: Counter[str] = Counter()
         stages: dict[str, float] = {}
+        cached: Counter[str] = Counter()
         for step in self.trace:
             ops.update(step.ops)
+            cached[step.name] += step.detail.get("cached", 0)
             stages[step.name] = stages.get(step.name, 0.0) + step.ms
             if step.purpose and step.llm_calls:
                 calls[step.purpose] += step.llm_calls
@@ -148,6 +154,7 @@ class Tools:
             usd=self._usd(calls.total(), tokens_in, tokens_out),
             latency_ms=(time.perf_counter() - self.started) * 1000,
             stages=tuple(Stage(name, ms) for name, ms in stages.items()),
+            cached=dict(+cached),
         )
 
     def _usd(self, calls: int, tokens_in: int, tokens_out: int) -> Decimal | None:
@@ -165,8 +172,15 @@ class Tools:
 
     async def embed_queries(self, texts: Sequence[str]) -> FloatArray:
         """Shape (len(texts), dimensions), unit rows."""
-        async with self._step("embed", texts=len(texts), side="query"):
-            return await self.ports.embedder.queries(texts)
+        embedder, cache = self.ports.embedder, self.ports.caches.queries
+        async with self._step("embed", texts=len(texts), side="query") as step:
+            if not (cache.most and texts):
+                return await embedder.queries(texts)
+            keys = [cache_key(self.access, embedder.name, text) for text in texts]
+            rows, step.detail["cached"] = await cache.filled(
+                keys, lambda fresh: embedder.queries([texts[i] for i in fresh])
+            )
+            return np.stack(rows)
 
     async def embed_passages(self, texts: Sequence[str]) -> FloatArray:
         """The same, by the passage side of the model."""
@@ -199,11 +213,18 @@ class Tools:
 
     async def rerank(self, query: str, hits: Sequence[Hit]) -> list[float]:
         """A cross-encoder score per hit, in the hits' order."""
-        if self.ports.reranker is None:
+        reranker, cache = self.ports.reranker, self.ports.caches.grades
+        if reranker is None:
             raise Unavailable("no reranker is configured; set RERANKER_MODEL, or leave the rerank option off")
+        texts = [hit.chunk.searchable for hit in hits]
         async with self._step("rerank", pairs=len(hits)) as step:
             step.ops = {"rerank": len(hits)}
-            return await self.ports.reranker.score(query, [hit.chunk.searchable for hit in hits])
+            if not cache.most:
+                return await reranker.score(query, texts)
+            keys = [cache_key(self.access, reranker.name, query, text) for text in texts]
+            scores, known = await cache.filled(keys, lambda fresh: reranker.score(query, [texts[i] for i in fresh]))
+            step.ops, step.detail["cached"] = {"rerank": len(hits) - known}, known
+            return scores
 
     async def pack(self, question: str, hits: Sequence[Hit]) -> tuple[Excerpt, ...] | None:
         """What of the hits a model is to be shown; None: all of it."""
@@ -269,10 +290,25 @@ class Tools:
                 f"the {generator.name!r} generator cannot serve purpose {prompt.purpose!r}; set GENERATOR=openai with "
                 "OPENAI_BASE_URL and OPENAI_MODEL (any OpenAI-compatible endpoint)"
             )
+        cache = self.ports.caches.generations
+        key = prompt_key(self.access, generator.name, prompt) if cache.most else None
+        if key is None:
+            return await self._call(generator, prompt)
+        known = cache.get(key)
+        if known is None:
+            cache.put(key, out := await self._call(generator, prompt, cached=0))
+            return out
+        async with self._step("generate", generator=generator.name, cached=1) as step:
+            step.purpose = prompt.purpose
+            if self.streaming and prompt.purpose == "answer":
+                self.emit("token", known.text)
+            return known
+
+    async def _call(self, generator: Generator, prompt: Prompt, **detail: Any) -> Generation:
         is_llm = generator.purposes is None
         if is_llm:
             prompt = self._within_limits(prompt)
-        async with self._step("generate", generator=generator.name) as step:
+        async with self._step("generate", generator=generator.name, **detail) as step:
             step.purpose, step.llm_calls = prompt.purpose, int(is_llm)
             out = await self._generation(generator, prompt)
             step.llm_calls, step.ops = max(step.llm_calls, out.llm_calls), dict(out.ops)

@@ -99,6 +99,8 @@ class Chunk:
     """Of a table: the header of each value column ("Year ended December 31, 2022"), "" where none was found."""
     unit: str | None = None
     """Of a table: "in millions, except per share data", as printed."""
+    parent: tuple[int, int] | None = None
+    """What is read where the chunk is found, the page's text[parent[0]:parent[1]]; None is the chunk alone."""
 
     @property
     def searchable(self) -> str:
@@ -123,6 +125,8 @@ class Document:
     state: Literal["ingesting", "ready"] = "ready"
     ingested_at: str = ""
     """ISO time, UTC."""
+    replaces: tuple[str, ...] = ()
+    """Ids of documents that nobody sees since this one is seen, and that are not yet removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +404,8 @@ class Cost:
     """None where a price is unknown; zero only where nothing that costs was called."""
     latency_ms: float = 0.0
     stages: tuple[Stage, ...] = ()
+    cached: Mapping[str, int] = field(default_factory=dict)
+    """By step, what was at hand from an earlier request and therefore costs nothing here: texts, pairs, calls."""
 
     @property
     def ops(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import httpx
 
+from app.caching import Caches
 from app.ports import Generator
 from app.tools import Ports
 from app.types import Generation, Prompt
@@ -121,6 +122,7 @@ async def local(data_dir: Path | None, *, mute: bool = False) -> AsyncIterator[H
     @asynccontextmanager
     async def opened(settings: Settings) -> AsyncIterator[Ports]:
         async with open_ports(settings) as ports:
+            ports = replace(ports, caches=Caches())  # each system pays for itself
             yield replace(ports, generator=Mute(ports.generator)) if mute else ports
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
@@ -135,7 +137,7 @@ async def serving(ports: Ports) -> AsyncIterator[HttpSubject]:
     from app.main import create_app
     from app.settings import Settings
 
-    app = create_app(lambda _: nullcontext(replace(ports)), Settings(api_keys={}))
+    app = create_app(lambda _: nullcontext(replace(ports, caches=Caches())), Settings(api_keys={}))
     async with app.router.lifespan_context(app) as state, over(app, state, _code()) as subject:
         yield subject
 

@@ -49,6 +49,7 @@ class Metrics:
         self._request_seconds = self._seconds("rag_request_duration_seconds", "Time to answer a question.", "arch")
         self._ops = self._counter("rag_ops_total", "Similarity evaluations.", "arch", "kind")
         self._llm_calls = self._counter("rag_llm_calls_total", "Calls to an LLM.", "arch", "purpose")
+        self._cache = self._counter("rag_cache_requests_total", "Texts, pairs and calls looked up.", "cache", "result")
         self._tokens = self._counter("rag_tokens_total", "Tokens read and written by an LLM.", "arch", "direction")
         self._stage_seconds = self._seconds("rag_stage_duration_seconds", "Time per stage.", "arch", "stage")
         self._abstentions = self._counter("rag_abstentions_total", "Honest refusals.", "arch", "reason")
@@ -141,6 +142,10 @@ class Metrics:
         self._tokens.labels(arch, "output").inc(cost.output_tokens)
         for step in tools.trace:
             self._stage_seconds.labels(arch, step.name).observe(step.ms / 1000)
+            if "cached" in step.detail:
+                asked = step.detail.get("texts", step.detail.get("pairs", 1))
+                self._cache.labels(step.name, "hit").inc(step.detail["cached"])
+                self._cache.labels(step.name, "miss").inc(asked - step.detail["cached"])
             if step.name == "act":
                 self._actions.labels(arch, step.detail["tool"], step.detail.get("error", "none")).inc()
             if step.name == "limit":

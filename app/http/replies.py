@@ -74,6 +74,8 @@ class CostReply(TypedDict):
     """null where a price is unknown."""
     latency_ms: float
     stages: list[StageReply]
+    cached: dict[str, int]
+    """By step, what an earlier request had made and this one did not pay for."""
 
 
 def cost_reply(cost: Cost) -> CostReply:
@@ -87,6 +89,7 @@ def cost_reply(cost: Cost) -> CostReply:
         "usd": None if cost.usd is None else float(cost.usd),
         "latency_ms": round(cost.latency_ms, 3),
         "stages": [{"name": stage.name, "ms": round(stage.ms, 3)} for stage in cost.stages],
+        "cached": dict(cost.cached),
     }
 
 
