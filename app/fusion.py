@@ -31,6 +31,13 @@ def rrf(legs: Mapping[str, Sequence[Hit]], *, c: float = C, weights: Mapping[str
     return [Hit(chunks[key], rank, scores[key], ranks[key]) for rank, key in enumerate(order, start=1)]
 
 
+def with_leg(hits: Sequence[Hit], leg: str, scores: Sequence[float]) -> list[Hit]:
+    """The hits by these scores of theirs, best first, each with its rank and score in the leg; ties as they stood."""
+    order = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
+    ranks = [LegRank(rank, score) for rank, (score, _) in enumerate(order, start=1)]
+    return [replace(hit, legs={**hit.legs, leg: of}) for of, (_, hit) in zip(ranks, order, strict=True)]
+
+
 def standardised(hits: Sequence[Hit], *, weights: Mapping[str, float] | None = None) -> list[Hit]:
     """score(d) = Σ over legs of weight · (s − mean) / deviation of the leg's scores s over these hits; best first.
 

@@ -1,8 +1,8 @@
-"""The search that several architectures share: dense and BM25 in one round trip, fused by reciprocal rank."""
+"""The search that several architectures share: dense and BM25 in one round trip, fused, re-ordered where asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.fusion import C, rrf
+from app.fusion import C, rrf, standardised, with_leg
 from app.reading import narrowed
 from app.tools import Tools
 from app.types import Filter, Hit, Leg, Question
@@ -28,7 +28,11 @@ class Retrieval:
         return found[: question.k]
 
     async def fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
-        """The whole pool, best first; `terms` are what BM25 searches for."""
+        """The whole pool, best first; `terms` are what BM25 searches for.
+
+        A cross-encoder alone makes a worse order of filings' passages, and ranks throw away how sure it is: its scores
+        are added to the legs', all standardised over the candidates.
+        """
         pool = max(self.pool, question.k)
         [query] = await tools.embed_queries([question.text])
         legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", terms), pool)]
@@ -38,7 +42,8 @@ class Retrieval:
         found = rrf(ranked, c=self.c, weights=weights)
         if not (self.rerank and found):
             return found
-        best = found[: self.rerank]
-        scored = sorted(zip(await tools.rerank(question.text, best), best, strict=True), key=lambda pair: -pair[0])
-        graded = tuple(Hit(hit.chunk, rank, score) for rank, (score, hit) in enumerate(scored, start=1))
-        return rrf({**ranked, "rerank": graded}, c=self.c, weights=weights)
+        best, rest = found[: self.rerank], found[self.rerank :]
+        scores = await tools.rerank(question.text, best)
+        reranked = standardised(with_leg(best, "rerank", scores), weights=weights)
+        lower = reranked[-1].score - best[-1].score
+        return [*reranked, *(replace(hit, score=hit.score + lower) for hit in rest)]

@@ -14,11 +14,11 @@ import numpy as np
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.qdrant_edge import EdgeStore
 from app.architectures.hybrid import Hybrid
-from app.fusion import rrf, standardised
+from app.fusion import rrf, standardised, with_leg
 from app.ports import Embedder, Reranker
 from app.reading import narrowed
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, Hit, IndexStamp, Leg, LegRank
+from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, Hit, IndexStamp, Leg
 from app.types import Question as Asked
 from evals.errors import UsageError
 from evals.irsets import fitted
@@ -178,7 +178,7 @@ def measured(name: str, candidates: Sequence[Candidates], scores: Sequence[Seque
 def _orders(found: Candidates, scores: Sequence[float]) -> dict[str, list[str]]:
     """Items best first, by the name of the order."""
     item = {hit.chunk.id: item for hit, item in zip(found.hits, found.items, strict=True)}
-    graded = _graded(found.hits, scores)
+    graded = with_leg(found.hits, _RERANK, scores)
     legs = {name: _leg(graded, name) for name in sorted({name for hit in graded for name in hit.legs})}
     ranked = {
         WITHOUT: list(found.hits),
@@ -187,15 +187,6 @@ def _orders(found: Candidates, scores: Sequence[float]) -> dict[str, list[str]]:
         SCORES: standardised(graded),
     }
     return {name: list(dict.fromkeys(item[hit.chunk.id] for hit in hits)) for name, hits in ranked.items()}
-
-
-def _graded(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
-    """The candidates, each with its rank and score by the cross-encoder among those of its other legs."""
-    order = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
-    return [
-        replace(hit, legs={**hit.legs, _RERANK: LegRank(rank, score)})
-        for rank, (score, hit) in enumerate(order, start=1)
-    ]
 
 
 def _leg(hits: Sequence[Hit], name: str) -> list[Hit]:

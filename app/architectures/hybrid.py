@@ -27,7 +27,7 @@ class Hybrid:
     ] = True
 
     rerank: Annotated[
-        int, Field(ge=0, le=200, description="Best candidates that the cross-encoder ranks as a further leg; 0 is off.")
+        int, Field(ge=0, le=200, description="Best candidates reordered with a cross-encoder's scores; 0 is off.")
     ] = 0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
