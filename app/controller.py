@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from app.actions import Actions
 from app.answering import abstain, answer_from
 from app.citations import cite
 from app.computing import computing
 from app.decomposition import SubQuestion, decompose
+from app.directions import along
 from app.errors import LimitExceeded, Timeout
 from app.findings import Finding, joined
 from app.formulas import asked_formula
@@ -19,6 +21,7 @@ from app.tools import together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 STOPPED = (LimitExceeded, Timeout)
+Follow: TypeAlias = Literal["names", "direction"]
 _READ = 10
 """Passages read for whom they name, even where fewer are asked for."""
 _SHOWN = 20
@@ -34,6 +37,7 @@ class Controller:
     actions: Actions
     max_parts: int
     max_hops: int
+    follow: Follow
     question_signal: bool
     least_lead: float
     least_residual: float
@@ -54,6 +58,8 @@ class Controller:
         if parts:
             asked = [replace(self.question, text=part.text) for part in parts]
             return await together([self._searched(part, one) for part, one in zip(parts, asked, strict=True)])
+        if self.follow == "direction":
+            return [await self._along()]
         hits = await self._first()
         if (lead := await self._lead(hits)) is None:
             return [hits[: self.question.k]]
@@ -108,6 +114,9 @@ class Controller:
         """One search; where its evidence names whom the question only describes, a second in that company's filings."""
         hits: list[Hit] = []
         try:
+            if self.follow == "direction":
+                hits = await self._along()
+                return await answer_from(self.question, hits, self.actions.tools)
             first = await self._first()
             hits = first[: self.question.k]
             if (lead := await self._lead(first)) is not None:
@@ -118,6 +127,11 @@ class Controller:
             return await answer_from(self.question, hits, self.actions.tools)
         except STOPPED as error:
             return abstain("limit", hits, self.actions.stopped(error))
+
+    async def _along(self) -> list[Hit]:
+        beyond = not self.question_signal or points_beyond(self.question.text)
+        hops = self.max_hops if beyond else 0
+        return await along(self.question, self.actions, hops=hops, least=self.least_residual)
 
     async def _first(self) -> list[Hit]:
         wide = replace(self.question, k=max(self.question.k, _READ))

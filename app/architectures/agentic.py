@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from app.actions import Actions
 from app.agent import Agent
-from app.controller import Controller
+from app.controller import Controller, Follow
 from app.toolbox import Toolbox
 from app.tools import Tools
 from app.types import Answer, Question
@@ -26,7 +26,12 @@ class Agentic:
         int, Field(ge=0, le=20, description="Replies in which an LLM judges and acts; 0 leaves it to rules.")
     ] = 3
     max_parts: Annotated[int, Field(ge=1, le=20, description="Companies or filings compared; 1 never splits.")] = 5
-    max_hops: Annotated[int, Field(ge=0, le=1, description="Companies followed that only the evidence names.")] = 1
+    max_hops: Annotated[
+        int, Field(ge=0, le=4, description="Searches that follow the evidence; of companies that it names, at most 1.")
+    ] = 1
+    follow: Annotated[
+        Follow, Field(description="Whom the evidence names; or, whoever that is, what a passage adds to the question.")
+    ] = "names"
     question_signal: Annotated[
         bool, Field(description="Hop only where the question describes someone it does not name.")
     ] = True
@@ -46,6 +51,7 @@ class Agentic:
             actions,
             self.max_parts,
             self.max_hops,
+            self.follow,
             self.question_signal,
             self.least_lead,
             self.least_residual,
