@@ -16,6 +16,10 @@ _OVER_TIME = re.compile(
     r"|quarterly reports|10-Qs|10-Ks|annual reports)\b",
     re.IGNORECASE,
 )
+_TOGETHER = re.compile(
+    r"\b(?:and|or|vs|versus|than|both|each|between|among|compar\w+|differ\w*|respectively|against)\b", re.IGNORECASE
+)
+"""Without one of these, several companies stand in a relation to each other, which no part would find."""
 _QUARTERS = re.compile(r"\bquarter|\b10-?Q", re.IGNORECASE)
 _YEARS = re.compile(r"\byears?\b|\bannual|\b10-?K", re.IGNORECASE)
 
@@ -46,6 +50,8 @@ def decompose(question: str, catalogue: Sequence[Document], *, most: int) -> lis
     """
     reading = read(question, catalogue)
     filings = [document for document in catalogue if document.id in set(reading.documents)]
+    if len(reading.companies) > 1 and not _TOGETHER.search(question):
+        return []
     if len(reading.companies) > 1:
         found = _by_company(question, reading, filings)
     elif len(reading.periods) > 1:

@@ -50,6 +50,7 @@ CATALOGUE = (
         ("What was Acme's revenue in 2022?", []),
         ("How did Acme's revenue change from 2021 to 2022?", []),
         ("What is the weather over time?", []),
+        ("What did Acme pay when it bought Best Globex?", []),
     ],
 )
 def test_parts(question: str, parts: list[tuple[str, tuple[str, ...]]]) -> None:
