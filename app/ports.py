@@ -35,7 +35,11 @@ RecordField = Literal["keys", "aliases", "chunks", "type", "predicate"]
 
 
 class Store(Protocol):
-    """One collection, read. Every call applies `access` (inside the filter) in the engine, before top-k."""
+    """One collection, read. Every call applies `access` (inside the filter) in the engine, before top-k.
+
+    In the same way nothing is seen of a document whose record says `ingesting` or that another record replaces, but by
+    `documents(None)` and `chunk_ids`: writing one record as `ready` shows a new version and hides the old one at once.
+    """
 
     async def stamp(self) -> IndexStamp:
         """What the collection was built with; also the liveness check. Raises StoreUnavailable."""
@@ -95,7 +99,10 @@ class WritableFigures(Figures, Protocol):
     """The same table, written. Each call is durable when it returns and may be repeated without effect."""
 
     async def put(self, document: Document, figures: Sequence[Figure]) -> None:
-        """Replaces all that the document had."""
+        """Replaces all that the document had. Those of a document that is being ingested are not seen until `show`."""
+
+    async def show(self, document_id: str, instead_of: Sequence[str] = ()) -> None:
+        """The document's figures are seen from now on, and those of others are gone, at one moment."""
 
     async def delete(self, document_id: str) -> int:
         """Returns how many were removed."""

@@ -84,12 +84,38 @@ class Index:
         removal is one of the unfinished records that every batch removes.
         """
         await self.store.put_document(replace(document, state="ingesting", ingested_at=""))
-        figures = await self.figures.delete(document.id) if self.figures else 0
+        for each in document.replaces:
+            await self._erase(each)
+        return await self._erase(document.id)
+
+    async def _erase(self, document_id: str) -> Removed:
+        """Of a document that nobody sees."""
+        figures = await self.figures.delete(document_id) if self.figures else 0
         if self.originals:
-            (self.originals / document.id).unlink(missing_ok=True)
-        records = await self.store.delete_records(document.id)
-        chunks, pages = await self.store.delete_document(document.id)
+            (self.originals / document_id).unlink(missing_ok=True)
+        records = await self.store.delete_records(document_id)
+        chunks, pages = await self.store.delete_document(document_id)
         return Removed(chunks, pages, figures, records)
+
+    async def publish(self, document: Document) -> None:
+        """Show a document that is whole, and remove what it replaces, of which nothing is seen from that moment.
+
+        The moment is the writing of one record. The figures, a store of their own, follow it where they are another
+        version's: until the next run they are seen or hidden with what a killed one left.
+        """
+        if self.figures and not document.replaces:
+            await self.figures.show(document.id)
+        await self.store.put_document(document)
+        if document.replaces:
+            await self.complete(document)
+
+    async def complete(self, document: Document) -> None:
+        """The rest of `publish`: also what a killed one left."""
+        if self.figures:
+            await self.figures.show(document.id, document.replaces)
+        for each in document.replaces:
+            await self._erase(each)
+        await self.store.put_document(replace(document, replaces=()))
 
 
 class Indexer:
@@ -103,6 +129,7 @@ class Indexer:
         taken_in: Callable[[Filing], None],
         finished: Callable[[Filing, Document], Awaitable[None]],
     ) -> None:
+        """`finished` is called with each filing whose every part is stored, and its record, yet to be published."""
         self._store = index.store
         self._figures = index.figures
         self._embedder = index.embedder
@@ -112,7 +139,7 @@ class Indexer:
         self._finished = finished
 
     async def run(self, filings: Filings) -> None:
-        """Until the end of `filings`; `finished` is called for each, when its record is in the store."""
+        """Until the end of `filings`."""
         pieces: asyncio.Queue[_Piece | None] = asyncio.Queue(2 * _WINDOW)
         windows: asyncio.Queue[_Window | None] = asyncio.Queue(1)
         async with asyncio.TaskGroup() as stages:
@@ -168,8 +195,7 @@ class Indexer:
     async def _finish(self, filing: Filing) -> None:
         document = replace(filing.parsed.document, state="ready", ingested_at=_now())
         with self._tally.timed("write"):
-            await self._store.put_document(document)
-        await self._finished(filing, document)
+            await self._finished(filing, document)
 
 
 async def _fill(pieces: "asyncio.Queue[_Piece | None]") -> tuple[list[_Piece], bool]:

@@ -8,7 +8,7 @@ next one over the same files ends with the index of an undisturbed run: ids depe
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -108,6 +108,7 @@ class Batch:
         """
         self._registry = Registry(records, self._options.tenant)
         self._unread = {source.uri for source in sources}
+        await self._complete()
         with TemporaryDirectory(prefix="sextant-") as folder:
             try:
                 while sources:
@@ -220,12 +221,25 @@ class Batch:
         self._ahead.release()
 
     async def _finish(self, filing: Filing, document: Document) -> None:
+        busy = self._taken | self._awaited
+        old = [d for d in self._registry.replaced_by(filing.source.uri, document.id) if d.sha256 not in busy]
+        for each in old:
+            self._registry.remove(each.id)
+            self._taken.add(each.sha256)
+        if self._index:
+            await self._index.publish(replace(document, replaces=tuple(each.id for each in old)))
         self._registry.put(document)
-        for old in self._registry.replaced_by(filing.source.uri, document.id):
-            if old.sha256 not in self._taken | self._awaited:
-                await self._delete(old)
         outcome: OutcomeName = "replaced" if filing.replaces else "created"
         self._report(Outcome(filing.source, outcome, document, graph=filing.parsed.graph))
+
+    async def _complete(self) -> None:
+        """End the replacements that a killed run had begun."""
+        for document in self._registry.replacing():
+            for each in document.replaces:
+                self._registry.remove(each)
+            if self._index:
+                await self._index.complete(document)
+            self._registry.put(replace(document, replaces=()))
 
     async def _sweep(self) -> None:
         """Remove what earlier runs left when they died, and records that other files of this batch needed longer."""

@@ -55,6 +55,10 @@ class Registry:
         known = self._known(self._by_content.get(sha256, ())) or self._known(self._by_source.get(source, ()))
         return known[0].meta.acl if known else None
 
+    def replacing(self) -> list[Document]:
+        """Finished records, of every tenant, of which what they replace was not yet removed."""
+        return [record for record in self._documents.values() if record.replaces and record.state == "ready"]
+
     def unfinished(self, older_than: timedelta, now: datetime) -> list[Document]:
         """Records that a run left behind when it died, of every tenant."""
         return [

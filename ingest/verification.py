@@ -1,7 +1,7 @@
 """Whether the index is what its records say: nothing missing, every chunk a slice of its page, no orphans."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence, Set
 
 import numpy as np
 
@@ -17,15 +17,17 @@ async def problems(store: WritableStore, figures: WritableFigures | None = None)
     kept = dict(await figures.counts()) if figures else {}
     chunks: dict[str, int] = defaultdict(int)
     groups: dict[str, set[str]] = defaultdict(set)
-    for document in await store.documents():
+    documents = await store.documents()
+    replaced = {each for document in documents for each in document.replaces}
+    for document in documents:
         tenant = document.meta.tenant
         groups[tenant] |= set(document.meta.acl)
         ids = await store.chunk_ids(document.id)
-        chunks[tenant] += len(ids)
         known = kept.pop(document.id, None)
-        if document.state != "ready":
-            yield document.id, "unfinished; ingest its file again, or any other, which removes it"
+        if left := _left_behind(document, replaced):
+            yield document.id, left
             continue
+        chunks[tenant] += len(ids)
         async for problem in _of_document(store, document, ids):
             yield document.id, problem
         if figures and known is None:
@@ -39,6 +41,13 @@ async def problems(store: WritableStore, figures: WritableFigures | None = None)
             yield f"tenant {tenant}", f"{found} chunks, but the documents have {of_tenant}"
     for orphan, count in kept.items():
         yield orphan, f"{count} figures of no document; `sextant-ingest figures` removes them"
+
+
+def _left_behind(document: Document, replaced: Set[str]) -> str | None:
+    """What a killed run left, which no reader sees."""
+    if document.id in replaced:
+        return "replaced, but not yet removed; ingesting any file does it"
+    return None if document.state == "ready" else "unfinished; ingest its file again, or any other, which removes it"
 
 
 async def _of_document(store: WritableStore, document: Document, ids: list[str]) -> AsyncIterator[str]:

@@ -104,6 +104,7 @@ class FakeStore:
             chunk
             for chunk, _ in self._chunks.values()
             if _may_read(chunk.meta, where.access)
+            and chunk.document_id not in self._hidden()
             and all(_holds(c, self._field(chunk, c.field)) for c in where.conditions)
         ]
 
@@ -119,13 +120,22 @@ class FakeStore:
 
     async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
         found = [self._pages.get(key) for key in keys]
-        return [item[0] if item and _may_read(item[1], access) else None for item in found]
+        hidden = self._hidden()
+        return [
+            item[0] if item and key[0] not in hidden and _may_read(item[1], access) else None
+            for key, item in zip(keys, found, strict=True)
+        ]
+
+    def _hidden(self) -> frozenset[str]:
+        """Ids of the documents that no reader sees now."""
+        records = map(payload.document_payload, self._documents.values())
+        return frozenset().union(*map(payload.hidden_by, records))
 
     async def documents(self, access: Access | None = None) -> list[Document]:
         visible = [
             document
             for document in self._documents.values()
-            if access is None or (document.state == "ready" and _may_read(document.meta, access))
+            if access is None or (document.id not in self._hidden() and _may_read(document.meta, access))
         ]
         return sorted(visible, key=lambda document: document.id)
 
@@ -143,7 +153,8 @@ class FakeStore:
             held = graph_payload.record_payload(record)
             passes = all(_holds(c, held.get(c.field)) for c in where.conditions if c.field in FILING_FIELDS)
             matches = all(set(values) & set(_listed(held.get(name))) for name, values in matching.items())
-            if isinstance(record, kind) and _may_read(record.meta, where.access) and passes and matches:
+            seen = _may_read(record.meta, where.access) and record.document_id not in self._hidden()
+            if isinstance(record, kind) and seen and passes and matches:
                 found.append(record)
         return found
 
@@ -243,6 +254,10 @@ class FakeFigures:
 
     async def put(self, document: Document, figures: Sequence[Figure]) -> None:
         self.kept[document.id] = list(figures)
+
+    async def show(self, document_id: str, instead_of: Sequence[str] = ()) -> None:
+        for each in instead_of:
+            self.kept.pop(each, None)
 
     async def delete(self, document_id: str) -> int:
         return len(self.kept.pop(document_id, ()))

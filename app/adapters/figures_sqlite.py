@@ -54,7 +54,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS document (
     id TEXT PRIMARY KEY COLLATE NOCASE, tenant TEXT NOT NULL, title TEXT COLLATE NOCASE, company TEXT COLLATE NOCASE,
     ticker TEXT COLLATE NOCASE, cik TEXT, form TEXT COLLATE NOCASE, fiscal_year INTEGER,
-    fiscal_period TEXT COLLATE NOCASE, filed TEXT
+    fiscal_period TEXT COLLATE NOCASE, filed TEXT, shown INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS document_company ON document (company);
 CREATE TABLE IF NOT EXISTS reader (
@@ -112,6 +112,9 @@ class SqliteFigures:
     async def put(self, document: Document, figures: Sequence[Figure]) -> None:
         await to_thread.run_sync(self._put, document, figures)
 
+    async def show(self, document_id: str, instead_of: Sequence[str] = ()) -> None:
+        await to_thread.run_sync(self._show, document_id, instead_of)
+
     async def delete(self, document_id: str) -> int:
         return await to_thread.run_sync(self._delete, document_id)
 
@@ -137,6 +140,8 @@ class SqliteFigures:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._file, timeout=_BUSY_S, isolation_level=None)) as connection:
                 connection.executescript(f"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; {_SCHEMA}")
+                if not _hides(connection):  # a file of an older version
+                    connection.execute("ALTER TABLE document ADD COLUMN shown INTEGER NOT NULL DEFAULT 1")
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
@@ -148,9 +153,16 @@ class SqliteFigures:
             _remove(connection, document.id)
             meta = document.meta
             known = [getattr(meta, name) for name in _OF_DOCUMENT]
-            _insert(connection, "document", ("id", "tenant", *_OF_DOCUMENT), [(document.id, meta.tenant, *known)])
+            row = (document.id, meta.tenant, document.state == "ready", *known)
+            _insert(connection, "document", ("id", "tenant", "shown", *_OF_DOCUMENT), [row])
             _insert(connection, "reader", ("document_id", "name"), [(document.id, name) for name in set(meta.acl)])
             _insert(connection, "figure", ("document_id", *_OF_FIGURE), map(_row, figures))
+
+    def _show(self, document_id: str, instead_of: Sequence[str]) -> None:
+        with self._writing() as connection:
+            connection.execute("UPDATE document SET shown = 1 WHERE id = ?", [document_id])
+            for each in instead_of:
+                _remove(connection, each)
 
     def _delete(self, document_id: str) -> int:
         if not self._file.exists():
@@ -223,6 +235,11 @@ def _remove(connection: sqlite3.Connection, document_id: str) -> int:
     return connection.execute("DELETE FROM figure WHERE document_id = ?", [document_id]).rowcount
 
 
+def _hides(connection: sqlite3.Connection) -> bool:
+    """Whether the file knows of figures that are not seen yet."""
+    return any(column[1] == "shown" for column in connection.execute("PRAGMA table_info(document)"))
+
+
 def _row(figure: Figure) -> tuple[Any, ...]:
     """A figure's document and columns."""
     numbers = {"value": float(figure.value), "scaled_value": float(figure.value.scaleb(figure.scale))}
@@ -248,10 +265,11 @@ def _restrict(connection: sqlite3.Connection, access: Access) -> str:
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("CREATE TEMP TABLE caller (tenant TEXT, name TEXT)")
     connection.executemany("INSERT INTO caller VALUES (?, ?)", [(access.tenant, name) for name in access.groups])
+    shown = "shown AND " if _hides(connection) else ""
     columns = ", ".join(("document_id", *(f"document.{n}" for n in _OF_DOCUMENT), *(f"figure.{n}" for n in _OF_FIGURE)))
     connection.execute(
         f"CREATE TEMP VIEW {inner} AS SELECT {columns} FROM main.document JOIN main.figure ON document_id = id"
-        " WHERE EXISTS (SELECT 1 FROM main.reader JOIN temp.caller USING (name)"
+        f" WHERE {shown}EXISTS (SELECT 1 FROM main.reader JOIN temp.caller USING (name)"
         " WHERE reader.document_id = document.id AND caller.tenant = document.tenant)"
     )
     connection.execute(f"CREATE TEMP VIEW figures AS SELECT * FROM {inner}")

@@ -5,7 +5,7 @@ in the records that a caller may see, so that a filter hides, and a deletion rem
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from app.adapters.payload import (
@@ -82,11 +82,13 @@ def record_from(kind: type[R], payload: Mapping[str, Any]) -> R:
     )
 
 
-def records_filter(kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> Payload:
+def records_filter(
+    kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]], hidden: Collection[str] = ()
+) -> Payload:
     """Conditions on chunks alone are left to whoever reads the chunks."""
     of_filings = Filter(tuple(c for c in where.conditions if c.field not in _OF_CHUNKS), where.access)
     rest_filter(where)
-    rest = rest_filter(of_filings)
+    rest = rest_filter(of_filings, hidden)
     rest["must"].append({"key": "record", "match": {"value": kind.__name__.lower()}})
     rest["must"] += [{"key": field, "match": {"any": list(values)}} for field, values in matching.items()]
     return rest

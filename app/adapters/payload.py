@@ -12,7 +12,7 @@ import json
 import math
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -61,6 +61,8 @@ _META = tuple(field.name for field in fields(DocumentMeta))
 _RANGES = {"$gte": "gte", "$lte": "lte", "$gt": "gt", "$lt": "lt"}
 _NAMESPACE = uuid.UUID("5c1f8e0a-6a55-5d0b-9c34-2f3b7f0a9d11")
 _UNIT_TOLERANCE = 1e-3
+_REPLACING = "replacing"
+"""State, in the payload alone, of a finished document that names others which it replaces."""
 
 
 def page_id(document_id: str, number: int) -> str:
@@ -73,13 +75,15 @@ def record_id(document_id: str) -> str:
 
 def chunk_payload(chunk: Chunk, stamp: IndexStamp) -> Payload:
     own = {name: getattr(chunk, name) for name in _CHUNK} | {"columns": list(chunk.columns) or None}
+    own["parent"] = list(chunk.parent) if chunk.parent else None
     return storable({**own, **meta_payload(chunk.meta), "chunker": stamp.chunker, "embedder": stamp.embedder})
 
 
 def chunk_from(identifier: str, payload: Mapping[str, Any]) -> Chunk:
     own = {name: payload.get(name) for name in _CHUNK}
-    columns = tuple(payload.get("columns") or ())
-    return Chunk(id=identifier, meta=meta_from(payload), columns=columns, **own)  # type: ignore[arg-type]
+    columns, parent = tuple(payload.get("columns") or ()), payload.get("parent")
+    span = (parent[0], parent[1]) if parent else None
+    return Chunk(id=identifier, meta=meta_from(payload), columns=columns, parent=span, **own)  # type: ignore[arg-type]
 
 
 def page_payload(document: Document, page: Page) -> Payload:
@@ -94,6 +98,7 @@ def page_payload(document: Document, page: Page) -> Payload:
             "width": page.width,
             "height": page.height,
             "label": page.label,
+            "ocr": page.ocr or None,
         }
     )
 
@@ -106,17 +111,38 @@ def page_from(payload: Mapping[str, Any]) -> Page:
         width=payload["width"],
         height=payload["height"],
         label=payload.get("label"),
+        ocr=payload.get("ocr", False),
     )
 
 
 def document_payload(document: Document) -> Payload:
     own = {name: getattr(document, name) for name in _DOCUMENT}
-    return storable({**own, **meta_payload(document.meta), "empty_pages": list(document.empty_pages)})
+    known = {
+        "empty_pages": list(document.empty_pages),
+        "ocr_pages": list(document.ocr_pages) or None,
+        "replaces": list(document.replaces) or None,
+    }
+    if document.replaces and document.state == "ready":
+        known["state"] = _REPLACING
+    return storable({**own, **meta_payload(document.meta), **known})
 
 
 def document_from(payload: Mapping[str, Any]) -> Document:
     own = {name: payload[name] for name in _DOCUMENT}
-    return Document(meta=meta_from(payload), empty_pages=tuple(payload["empty_pages"]), **own)
+    own |= {"empty_pages": tuple(payload["empty_pages"]), "replaces": tuple(payload.get("replaces", ()))}
+    if own["state"] == _REPLACING:
+        own["state"] = "ready"
+    return Document(meta=meta_from(payload), ocr_pages=tuple(payload.get("ocr_pages", ())), **own)
+
+
+HIDING: Payload = {"must": [{"key": "state", "match": {"any": ["ingesting", _REPLACING]}}]}
+"""The records by which a document is hidden: few, and found by an index."""
+
+
+def hidden_by(record: Mapping[str, Any]) -> frozenset[str]:
+    """Ids of the documents of which a reader sees nothing because of this record."""
+    own = {record["id"]} if record["state"] == "ingesting" else set()
+    return frozenset({*own, *record.get("replaces", ())})
 
 
 def meta_payload(meta: DocumentMeta) -> Payload:
@@ -169,7 +195,7 @@ def check_stamp(found: IndexStamp, expected: IndexStamp, place: str) -> None:
     if differences:
         raise IndexMismatch(
             f"the index at {place} was built differently: {'; '.join(differences)}. "
-            "Set the models back, or ingest into another collection (COLLECTION=<new name>)."
+            "Set the models and CHUNKER back, or ingest into another collection (COLLECTION=<new name>)."
         )
 
 
@@ -226,20 +252,24 @@ def check_sparse(vector: SparseVector, where: str) -> None:
         raise ValueError(f"{where}: a weight is not finite")
 
 
-def chunks_filter(ids: Iterable[str], where: Filter) -> Payload:
-    rest = rest_filter(where)
+def chunks_filter(ids: Iterable[str], where: Filter, hidden: Collection[str] = ()) -> Payload:
+    rest = rest_filter(where, hidden)
     rest["must"].append({"has_id": list(ids)})
     return rest
 
 
-def rest_filter(where: Filter) -> Payload:
-    """The caller's conditions and access, all of which must hold. Raises InvalidFilter."""
+def rest_filter(where: Filter, hidden: Collection[str] = ()) -> Payload:
+    """The caller's conditions and access, all of which must hold, but of no hidden document. Raises InvalidFilter."""
     must = access_conditions(where.access)
-    must_not: list[Payload] = []
+    must_not = _none_of(hidden)
     for condition in where.conditions:
         negated = condition.op in ("$ne", "$nin")
         (must_not if negated else must).append(_rest_condition(condition))
     return {"must": must, "must_not": must_not}
+
+
+def _none_of(hidden: Collection[str]) -> list[Payload]:
+    return [{"key": "document_id", "match": {"any": sorted(hidden)}}] if hidden else []
 
 
 def access_conditions(access: Access) -> list[Payload]:
@@ -253,15 +283,18 @@ def match(key: str, value: str) -> Payload:
     return {"must": [{"key": key, "match": {"value": value}}]}
 
 
-def documents_filter(access: Access | None) -> Payload | None:
+def documents_filter(access: Access | None, hidden: Collection[str] = ()) -> Payload | None:
     """None sees all; a caller sees only finished records that are theirs."""
     if access is None:
         return None
-    return {"must": [*access_conditions(access), {"key": "state", "match": {"value": "ready"}}]}
+    must_not = [{"has_id": [record_id(each) for each in hidden]}] if hidden else []
+    must = [*access_conditions(access), {"key": "state", "match": {"any": ["ready", _REPLACING]}}]
+    return {"must": must, "must_not": must_not}
 
 
-def pages_filter(keys: Iterable[tuple[str, int]], access: Access) -> Payload:
-    return {"must": [{"has_id": [page_id(*key) for key in keys]}, *access_conditions(access)]}
+def pages_filter(keys: Iterable[tuple[str, int]], access: Access, hidden: Collection[str] = ()) -> Payload:
+    must = [{"has_id": [page_id(*key) for key in keys]}, *access_conditions(access)]
+    return {"must": must, "must_not": _none_of(hidden)}
 
 
 def _rest_condition(condition: Condition) -> Payload:

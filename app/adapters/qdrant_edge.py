@@ -76,6 +76,9 @@ class EdgeStore:
         self._min_free_bytes = min_free_bytes
         self._limiter = CapacityLimiter(1)
         self._counts: dict[Filter, int] = {}
+        self._hides: dict[str, frozenset[str]] = {}
+        for record in self._scroll("documents", pl.HIDING):
+            self._note(record.payload or {})
 
     @classmethod
     def open(
@@ -91,10 +94,11 @@ class EdgeStore:
                 stamp = _settled_stamp(directory, stamp)
                 _check_whole(directory, create)
                 shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
+                with _engine_errors(directory):
+                    return cls(directory, stamp, lock, shards, min_free_bytes)
             except BaseException:
                 os.close(lock)
                 raise
-        return cls(directory, stamp, lock, shards, min_free_bytes)
 
     def close(self) -> None:
         """Flush, release the folder. May be called twice."""
@@ -110,6 +114,16 @@ class EdgeStore:
         finally:
             os.close(self._lock)
 
+    def _note(self, record: pl.Payload) -> None:
+        self._hides.pop(record["id"], None)
+        if hidden := pl.hidden_by(record):
+            self._hides[record["id"]] = hidden
+
+    @property
+    def _hidden(self) -> frozenset[str]:
+        """Ids of the documents that no reader sees now."""
+        return frozenset().union(*self._hides.values())
+
     async def stamp(self) -> IndexStamp:
         self._shard("chunks")
         return self._stamp
@@ -117,17 +131,16 @@ class EdgeStore:
     async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
         for leg in legs:
             pl.check_leg(leg, self._stamp.dimensions)
-        rest = pl.rest_filter(where)
-        return await self._run(lambda: [self._search_leg(leg, where, rest) for leg in legs])
+        return await self._run(lambda: [self._search_leg(leg, where) for leg in legs])
 
-    def _search_leg(self, leg: Leg, where: Filter, rest: pl.Payload) -> LegResult:
+    def _search_leg(self, leg: Leg, where: Filter) -> LegResult:
         if isinstance(leg.query, SparseVector):
             if not leg.query.indices:
                 return LegResult((), 0, "counted")
             vector: Any = edge.SparseVector(list(leg.query.indices), list(leg.query.values))
         else:
             vector = leg.query.tolist()
-        asked, scans = leg.limit + _TIE_MARGIN, 1
+        asked, scans, rest = leg.limit + _TIE_MARGIN, 1, pl.rest_filter(where, self._hidden)
         while True:
             request = edge.QueryRequest(
                 limit=asked,
@@ -145,17 +158,19 @@ class EdgeStore:
 
     async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
         def read() -> list[Page | None]:
-            found = {str(r.id): r.payload or {} for r in self._scroll("pages", pl.pages_filter(keys, access))}
+            rest = pl.pages_filter(keys, access, self._hidden)
+            found = {str(r.id): r.payload or {} for r in self._scroll("pages", rest)}
             return [pl.page_from(found[key]) if (key := pl.page_id(*k)) in found else None for k in keys]
 
         return await self._run(read) if keys else []
 
     async def documents(self, access: Access | None = None) -> list[Document]:
-        def read() -> list[Document]:
-            records = self._scroll("documents", pl.documents_filter(access))
-            return sorted((pl.document_from(record.payload or {}) for record in records), key=lambda d: d.id)
+        return await self._run(lambda: self._all_documents(access))
 
-        return await self._run(read)
+    def _all_documents(self, access: Access | None = None) -> list[Document]:
+        """Ordered by id."""
+        records = self._scroll("documents", pl.documents_filter(access, self._hidden if access else ()))
+        return sorted((pl.document_from(record.payload or {}) for record in records), key=lambda d: d.id)
 
     async def count(self, where: Filter) -> int:
         return await self._run(lambda: self._count(where))
@@ -170,18 +185,16 @@ class EdgeStore:
         return await self._run(read)
 
     async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
-        rest = pl.chunks_filter(ids, where)
-
         def read() -> list[Chunk]:
+            rest = pl.chunks_filter(ids, where, self._hidden)
             found = {str(r.id): r.payload or {} for r in self._scroll("chunks", rest)}
             return [pl.chunk_from(each, found[each]) for each in dict.fromkeys(ids) if each in found]
 
         return await self._run(read) if ids else []
 
     async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
-        rest = gp.records_filter(kind, where, matching)
-
         def read() -> list[R]:
+            rest = gp.records_filter(kind, where, matching, self._hidden)
             found = sorted(self._scroll(_GRAPH, rest), key=lambda record: str(record.id))
             return [gp.record_from(kind, record.payload or {}) for record in found]
 
@@ -197,6 +210,7 @@ class EdgeStore:
                 dated = {"ingested_at": document.ingested_at}
                 self._write("chunks", edge.UpdateOperation.set_payload_by_filter(its_chunks, dated))
             self._write("documents", edge.UpdateOperation.upsert_points([point]))
+            self._note(point.payload or {})
 
         await self._run(write)
 
@@ -260,6 +274,7 @@ class EdgeStore:
             self._write("chunks", emptying, edge.UpdateOperation.delete_points([record.id for record in chunks]))
             self._write("pages", edge.UpdateOperation.delete_points([record.id for record in pages]))
             self._write("documents", edge.UpdateOperation.delete_points([pl.record_id(document_id)]))
+            self._hides.pop(document_id, None)
             return len(chunks), len(pages)
 
         return await self._run(delete)
@@ -290,7 +305,7 @@ class EdgeStore:
     def _count(self, where: Filter) -> int:
         """Cached until the next write."""
         if where not in self._counts:
-            request = edge.CountRequest(exact=True, filter=edge_filter(pl.rest_filter(where)))
+            request = edge.CountRequest(exact=True, filter=edge_filter(pl.rest_filter(where, self._hidden)))
             self._counts[where] = self._shard("chunks").count(request)
         return self._counts[where]
 

@@ -7,11 +7,11 @@ may be rebuilt beside the one in use and switched to in one call. The stamp is t
 import asyncio
 import math
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from json import JSONDecodeError
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 from qdrant_client import AsyncQdrantClient, models
@@ -37,11 +37,14 @@ from app.types import (
     SparseVector,
 )
 
+T = TypeVar("T")
 _VERSION = "v1"
 _MAX_BATCH_BYTES = 8 * 2**20
 """A quarter of the server's request limit, for sizes are estimated."""
 _SCROLL = 1000
 _TIE_MARGIN = 16
+_LOOKS = 4
+"""How often a read is repeated at most because documents came into sight or went out of it meanwhile."""
 _FLOAT_BYTES = 4
 _INDEX_TYPES: Mapping[pl.IndexType, Any] = {
     "tenant": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
@@ -159,7 +162,10 @@ class ServerStore:
     async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
         for leg in legs:
             pl.check_leg(leg, self._stamp.dimensions)
-        rest = models.Filter.model_validate(pl.rest_filter(where))
+        return await self._seen(lambda hidden: self._search(legs, where, hidden))
+
+    async def _search(self, legs: Sequence[Leg], where: Filter, hidden: Collection[str]) -> list[LegResult]:
+        rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
         results = [LegResult((), 0, "counted")] * len(legs)
         asked = {
             i: leg.limit + _TIE_MARGIN
@@ -168,7 +174,7 @@ class ServerStore:
         }
         while asked:
             requests = [_request(legs[i], rest, limit) for i, limit in asked.items()]
-            (replies, usage), passing = await asyncio.gather(self._query(requests), self.count(where))
+            (replies, usage), passing = await asyncio.gather(self._query(requests), self._count(where, hidden))
             ops = self._ops([legs[i] for i in asked], passing, usage)
             unsettled: dict[int, int] = {}
             for (i, limit), points, bill in zip(asked.items(), replies, ops, strict=True):
@@ -206,20 +212,44 @@ class ServerStore:
         return [LegResult((), bound, "bound") for bound in bounds]
 
     async def pages(self, keys: Sequence[tuple[str, int]], access: Access) -> list[Page | None]:
-        if not keys:
-            return []
-        wanted = models.Filter.model_validate(pl.pages_filter(keys, access))
+        return await self._seen(lambda hidden: self._read_pages(keys, access, hidden)) if keys else []
+
+    async def _read_pages(
+        self, keys: Sequence[tuple[str, int]], access: Access, hidden: Collection[str]
+    ) -> list[Page | None]:
+        wanted = models.Filter.model_validate(pl.pages_filter(keys, access, hidden))
         with _server_errors(self._url):
             records, _ = await self._client.scroll(self._pages, wanted, limit=len(keys), with_payload=True)
         found = {str(record.id): record.payload or {} for record in records}
         return [pl.page_from(found[point]) if (point := pl.page_id(*key)) in found else None for key in keys]
 
     async def documents(self, access: Access | None = None) -> list[Document]:
-        records = await self._scroll(self._documents, pl.documents_filter(access), True)
-        return sorted((pl.document_from(record.payload or {}) for record in records), key=lambda document: document.id)
+        async def read(hidden: Collection[str]) -> list[Document]:
+            records = await self._scroll(self._documents, pl.documents_filter(access, hidden), True)
+            return sorted((pl.document_from(r.payload or {}) for r in records), key=lambda document: document.id)
+
+        return await (self._seen(read) if access else read(()))
+
+    async def _hidden(self) -> frozenset[str]:
+        """Ids of the documents that no reader sees now."""
+        records = await self._scroll(self._documents, pl.HIDING, ["id", "state", "replaces"])
+        return frozenset().union(*(pl.hidden_by(record.payload or {}) for record in records))
+
+    async def _seen(self, read: Callable[[Collection[str]], Awaitable[T]]) -> T:
+        """What is read without the hidden documents; again where a document came into sight or went meanwhile."""
+        hidden = await self._hidden()
+        for _ in range(_LOOKS):
+            found = await read(hidden)
+            if not hidden or (now := await self._hidden()) == hidden:
+                break
+            hidden = now
+        return found
 
     async def count(self, where: Filter) -> int:
-        rest = models.Filter.model_validate(pl.rest_filter(where))
+        return await self._seen(lambda hidden: self._count(where, hidden))
+
+    async def _count(self, where: Filter, hidden: Collection[str]) -> int:
+        rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
         with _server_errors(self._url):
             return (await self._client.count(self._chunks, rest, exact=True)).count
 
@@ -229,18 +259,26 @@ class ServerStore:
         return [str(r.id) for r in sorted(records, key=lambda r: ((r.payload or {}).get("ordinal", -1), str(r.id)))]
 
     async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
+        return await self._seen(lambda hidden: self._read_chunks(ids, where, hidden)) if ids else []
+
+    async def _read_chunks(self, ids: Sequence[str], where: Filter, hidden: Collection[str]) -> list[Chunk]:
         found: dict[str, pl.Payload] = {}
         for start in range(0, len(ids), _SCROLL):
-            rest = pl.chunks_filter(ids[start : start + _SCROLL], where)
+            rest = pl.chunks_filter(ids[start : start + _SCROLL], where, hidden)
             found |= {str(r.id): r.payload or {} for r in await self._scroll(self._chunks, rest, True)}
         return [pl.chunk_from(each, found[each]) for each in dict.fromkeys(ids) if each in found]
 
     async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
-        rest = gp.records_filter(kind, where, matching)
+        gp.records_filter(kind, where, matching)
         if not all(matching.values()) or not await self._has_graph():
             return []
-        found = sorted(await self._scroll(self._graph, rest, True), key=lambda record: str(record.id))
-        return [gp.record_from(kind, record.payload or {}) for record in found]
+
+        async def read(hidden: Collection[str]) -> list[R]:
+            rest = gp.records_filter(kind, where, matching, hidden)
+            found = sorted(await self._scroll(self._graph, rest, True), key=lambda record: str(record.id))
+            return [gp.record_from(kind, record.payload or {}) for record in found]
+
+        return await self._seen(read)
 
     async def _has_graph(self) -> bool:
         """A collection of an older version gets it from the next ingestion."""

@@ -1,6 +1,7 @@
 """The figures' store: what is put is found, nobody sees what is not his, and no query reaches past the view."""
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from dataclasses import replace
@@ -58,6 +59,26 @@ async def test_a_row_says_all_of_its_figure(store: SqliteFigures) -> None:
         "page": 1, "chunk_id": "c1", "span_start": 0, "span_end": 5,
     }  # fmt: skip
     assert await store.of_document("acme") == [full]
+
+
+async def test_a_new_version_is_seen_from_the_moment_the_old_one_is_not(store: SqliteFigures) -> None:
+    new = filing("newer", company="Acme Corp")
+    await store.put(replace(new, state="ingesting"), [figure("newer", "Restated", "1")])
+    assert await labels(store, Access()) == ["Loss: Basic", "Net sales"]
+    await store.show("newer", ["acme"])
+    assert await labels(store, Access()) == ["Restated"]
+    assert await store.counts() == {"newer": 1, "board": 1, "other": 1}
+
+
+async def test_a_file_of_an_older_version_is_read_as_it_is_and_then_written(tmp_path: Path) -> None:
+    file = tmp_path / "filings.sqlite"
+    store = SqliteFigures(file)
+    await store.put(ACME, [figure("acme", "Net sales", "1")])
+    with contextlib.closing(sqlite3.connect(file)) as older:
+        older.execute("ALTER TABLE document DROP COLUMN shown")
+    assert await labels(store, Access()) == ["Net sales"]
+    await store.put(replace(filing("newer"), state="ingesting"), [figure("newer", "Unseen", "1")])
+    assert await labels(store, Access()) == ["Net sales"]
 
 
 async def test_comparisons_ignore_case(store: SqliteFigures) -> None:

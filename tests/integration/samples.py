@@ -57,7 +57,8 @@ def vectors(dense: FloatArray = X, **named: SparseVector) -> ChunkVectors:
 
 
 def document(identifier: str = "acme-1", **changes: Any) -> Document:
-    known = {name: changes.pop(name) for name in ("state", "ingested_at", "empty_pages", "repaired") if name in changes}
+    own = ("state", "ingested_at", "empty_pages", "repaired", "replaces")
+    known = {name: changes.pop(name) for name in own if name in changes}
     bare = Document(identifier, "5f" * 32, replace(META, **changes), pages=2, chunks=3)
     return replace(bare, ingested_at=known.pop("ingested_at", "2026-03-01T12:00:00Z"), **known)
 

@@ -347,6 +347,64 @@ async def test_an_unfinished_document_is_listed_for_the_ingestion_alone(store: W
     assert [record.state for record in await store.documents(Access())] == ["ready"]
 
 
+async def seen(store: WritableStore) -> list[set[str]]:
+    """Ids of the documents of which each way of reading gives something."""
+    results = await store.search([Leg("dense", X, 9), Leg("bm25", sparse(t1=1), 9)], EVERYONE)
+    names = ("acme-1", "acme-2")
+    pages = await store.pages([(name, 1) for name in names], Access())
+    assert await store.count(EVERYONE) == len(results[0].hits) == results[0].ops
+    return [
+        *({hit.chunk.document_id for hit in result.hits} for result in results),
+        {name for name, found in zip(names, pages, strict=True) if found},
+        {each.document_id for each in await store.chunks([chunk(0, name).id for name in names], EVERYONE)},
+        {each.document_id for each in await store.records(Entity, EVERYONE, {"keys": ["company:acme"]})},
+        {each.id for each in await store.documents(Access())},
+    ]
+
+
+async def put_whole(store: WritableStore, name: str, **changes: Any) -> None:
+    """A document's record, then all that it has."""
+    await store.put_document(document(name, **changes))
+    await store.put_pages(document(name), [page(1)])
+    await store.put_records(name, [entity("company:acme", name)])
+    await store.put_chunks([chunk(0, name), chunk(1, name)], [vectors(bm25=sparse(t1=1))] * 2)
+
+
+async def test_a_reader_sees_the_old_version_until_he_sees_the_new_one(store: WritableStore) -> None:
+    await put_whole(store, "acme-1")
+    await put_whole(store, "acme-2", state="ingesting")
+    assert await seen(store) == [{"acme-1"}] * 6
+    new = document("acme-2", replaces=("acme-1",))
+    await store.put_document(new)
+    assert await seen(store) == [{"acme-2"}] * 6
+    assert await store.documents() == [document(), new], "for the ingestion, which has yet to remove the old one"
+    assert len(await store.chunk_ids("acme-1")) == 2
+    assert await store.delete_records("acme-1") == 1
+    assert await store.delete_document("acme-1") == (2, 1)
+    await store.put_document(document("acme-2"))
+    assert await seen(store) == [{"acme-2"}] * 6
+
+
+async def test_what_was_replaced_stays_hidden_while_its_successor_is_removed(store: WritableStore) -> None:
+    await put_whole(store, "acme-1")
+    await put_whole(store, "acme-2", replaces=("acme-1",))
+    await store.put_document(document("acme-2", state="ingesting", ingested_at="", replaces=("acme-1",)))
+    assert await seen(store) == [set()] * 6
+    assert [each.state for each in await store.documents()] == ["ready", "ingesting"]
+
+
+@pytest.mark.parametrize("kind", ["embedded", "stand-in"])
+async def test_what_is_hidden_is_hidden_from_who_opens_the_store_later(kind: str, folder: Path) -> None:
+    async with opened(kind, folder) as store:
+        await put_whole(store, "acme-1", state="ingesting")
+        if isinstance(store, EdgeStore):
+            store.close()
+            store = EdgeStore.open(folder, STAMP, create=False)
+        assert await seen(store) == [set()] * 6
+        if isinstance(store, EdgeStore):
+            store.close()
+
+
 async def test_deleting_removes_everything_of_one_document(store: WritableStore) -> None:
     for name in ("acme-1", "acme-10"):
         await store.put_chunks([chunk(i, name) for i in range(3)], [vectors(bm25=sparse(t1=1))] * 3)
