@@ -1,5 +1,6 @@
 """Graph: entities, relations and communities found at ingestion, followed, mapped or counted (Edge et al., 2024)."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
@@ -49,7 +50,7 @@ class Graph:
     seeds: Annotated[int, Field(ge=0, le=100, description="Passages from which the walk starts, besides names.")] = 20
     damping: Annotated[float, Field(ge=0, lt=1, description="Of the walk: the share of steps that are followed.")] = 0.5
     communities: Annotated[int, Field(ge=1, le=50, description="Most helpful communities that are reduced.")] = 8
-    weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 1.0
+    weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 2.0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         taken = asked(question.text)
@@ -140,13 +141,14 @@ def graded(communities: Iterable[Community], weights: Mapping[str, float]) -> li
 
 def reduced(found: Sequence[Hit], communities: Sequence[Community], k: int) -> list[Hit]:
     """One passage of each community in turn, best first within it, so that all that help are heard."""
-    queues = [[hit for hit in found if hit.chunk.id in community.passages] for community in communities]
+    queues = [deque(hit for hit in found if hit.chunk.id in community.passages) for community in communities]
     taken: dict[str, Hit] = {}
-    while any(queues) and len(taken) < k:
+    while any(queues):
         for queue in queues:
             while queue and queue[0].chunk.id in taken:
-                queue.pop(0)
-            if queue and len(taken) < k:
-                taken[queue[0].chunk.id] = queue.pop(0)
+                queue.popleft()
+            if queue:
+                hit = queue.popleft()
+                taken[hit.chunk.id] = hit
     rest = [hit for hit in found if hit.chunk.id not in taken]
     return [replace(hit, rank=rank) for rank, hit in enumerate([*taken.values(), *rest][:k], start=1)]

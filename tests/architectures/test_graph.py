@@ -173,3 +173,37 @@ async def test_a_relation_leads_to_a_filing_that_the_question_does_not_name(worl
         by_hops[hops] = [hit.chunk.document_id for hit in answer.passages if "graph" in hit.legs]
     assert "e-2023" not in by_hops[1]
     assert "e-2023" in by_hops[2]
+
+
+async def test_global_takes_a_passage_of_each_helpful_community_and_says_how_helpful(world: World) -> None:
+    for document in ("a-2022", "a-2023", "b-2023", "c-2023"):
+        [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, document))], Question("").where)
+        pair = [entity(chunk, f"company:{document} {name}", name) for name in ("mill", "dam")]
+        await world.store.put_records(document, pair)
+    answer, tools = await ask(world, "What are the main themes of the filings?", communities=3)
+    [mapped] = [step.detail["communities"] for step in tools.trace if step.name == "map"]
+    assert [each["label"] for each in mapped] == ["dam, mill"] * 3
+    assert mapped[0]["helpfulness"] == 100
+    assert all(0 < each["helpfulness"] <= 100 for each in mapped)
+    assert answer.citations
+    assert tools.cost.ops_by_kind["graph"] == 8
+    _, again = await ask(world, "What are the main themes of the filings?", communities=3)
+    assert again.cost.ops_by_kind["graph"] == 4, "one op for each community that was kept"
+
+
+async def test_drift_walks_from_what_the_most_helpful_communities_name(world: World) -> None:
+    [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, "b-2023"))], Question("").where)
+    await world.store.put_records(
+        "b-2023", [entity(chunk, "company:mill", "mill"), entity(chunk, "company:dam", "dam")]
+    )
+    _, tools = await ask(world, "storms flood mills", mode="drift")
+    [walk] = [step.detail for step in tools.trace if step.name == "walk"]
+    assert {"company:dam", "company:mill"} <= set(walk["named"])
+
+
+@pytest.mark.parametrize("mode", ["global", "drift"])
+async def test_without_a_graph_the_modes_that_need_one_say_what_to_do(world: World, mode: str) -> None:
+    for document in ("a-2022", "a-2023", "b-2023", "c-2023"):
+        await world.store.delete_records(document)
+    with pytest.raises(Unavailable, match="sextant-ingest graph"):
+        await ask(world, "What do the filings say?", mode=mode)

@@ -196,7 +196,7 @@ def test_list_and_delete(place: Path, memory: Memory, capsys: pytest.CaptureFixt
     assert "4 documents" in out
     assert run(["delete", b, "--json"], memory) == OK
     assert lines(capsys) == [
-        {"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1, "figures": 0}
+        {"type": "deleted", "document_id": b, "chunks": listed[1]["chunks"], "pages": 1, "figures": 0, "records": 0}
     ]
     assert run(["delete", "--source", "a.pdf"], memory) == OK
     assert f"deleted {a}: " in capsys.readouterr().out
