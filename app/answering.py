@@ -9,6 +9,7 @@ from app.citations import Cited, cite
 from app.conflicts import contradictions
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Hit, Prompt, Question
+from app.widening import widened
 
 _BUDGET_CHARS = 24_000
 """Of passages shown to a model: about 6,000 tokens."""
@@ -24,8 +25,11 @@ _REASONS: dict[AbstainReason, str] = {
 
 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> Answer:
-    """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason."""
-    hits = tuple(hits)
+    """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason.
+
+    Where the collection says so, more is read than was found: the answer's passages are the hits' parents.
+    """
+    hits = await widened(hits, tools)
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits, *await _unmatched(question, tools))

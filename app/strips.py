@@ -32,7 +32,9 @@ def recomposed(hit: Hit, strips: Sequence[Hit], kept: Sequence[bool]) -> list[Hi
 
 
 def slice_of(hit: Hit, start: int, end: int) -> Hit:
-    """The hit with its chunk narrowed to `text[start:end]`; offsets into the page go along."""
+    """The hit with its chunk narrowed to `text[start:end]`; offsets into the page go along, a parent does not."""
     chunk = hit.chunk
-    narrowed = replace(chunk, start=chunk.start + start, end=chunk.start + end, text=chunk.text[start:end])
+    if (start, end) == (0, len(chunk.text)):
+        return hit
+    narrowed = replace(chunk, start=chunk.start + start, end=chunk.start + end, text=chunk.text[start:end], parent=None)
     return replace(hit, chunk=narrowed)

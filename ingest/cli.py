@@ -131,6 +131,9 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-pages", metavar="N", type=_positive, default=5000, help="longest file (default: %(default)s)"
     )
+    parser.add_argument(
+        "--chunker", metavar="S", help="how they are cut, as structure:max_tokens=256 (default: CHUNKER, or structure)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="parse and report, write nothing")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.add_argument("--metrics-file", metavar="PATH", help="write counters for Prometheus' textfile collector")

@@ -22,7 +22,7 @@ from app.opening import any_stamp, index_stamp, open_embedder, open_store
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
 from ingest import figure_commands, graph_commands
-from ingest.chunking import Chunker
+from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options
@@ -62,7 +62,7 @@ async def open_index(settings: Settings, create: bool) -> AsyncIterator[Index]:
         return
     embedder = await open_embedder(settings)
     try:
-        stamp = index_stamp(settings, embedder, Chunker().name)
+        stamp = index_stamp(settings, embedder, read_chunker(settings.chunker).name)
         async with open_store(settings, stamp, create=True) as store:
             yield Index(store, embedder, {"bm25": Bm25Encoder()}, figures, settings.originals_dir)
     finally:
@@ -76,7 +76,8 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     if current is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
     try:
-        settings = read_settings(**{"collection": options.collection} if options.collection else {})
+        given = {name: getattr(options, name, None) for name in ("collection", "chunker")}
+        settings = read_settings(**{name: value for name, value in given.items() if value})
     except ValueError as error:
         report.error(f"settings: {error}")
         return USAGE
@@ -115,11 +116,11 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:
-        batch = Batch(None, Chunker(), limits, report.outcome)
+        batch = Batch(None, read_chunker(settings.chunker), limits, report.outcome)
         await _run(batch, sources, await _records(settings, open_index), "nothing is written", report)
     else:
         async with open_index(settings, True) as index:
-            batch = Batch(index, Chunker(), limits, report.outcome)
+            batch = Batch(index, read_chunker(settings.chunker), limits, report.outcome)
             await _run(batch, sources, await index.store.documents(), place(settings), report)
     if options.metrics_file:
         write_metrics(Path(options.metrics_file), report.outcomes, batch.tally)

@@ -33,7 +33,7 @@ from app.errors import (
 from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
 from app.settings import Settings
 from app.types import Access, Document, FloatArray, Job, JobState, LegName, Removed
-from ingest.chunking import Chunker
+from ingest.chunking import Chunker, read_chunker
 from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
 from ingest.pipeline import Batch, Options, Outcome
@@ -337,8 +337,9 @@ async def open_intake(
 
     Raises IndexMismatch, StoreLocked, and OSError where DATA_DIR cannot be written.
     """
-    if (built := (await store.stamp()).chunker) != Chunker().name:
-        raise IndexMismatch(f"the index was built with chunker {built!r}, not {Chunker().name!r}; ingest it anew")
+    chunker = read_chunker(settings.chunker)
+    if (built := (await store.stamp()).chunker) != chunker.name:
+        raise IndexMismatch(f"the index was built with chunker {built!r}, not {chunker.name!r}; set CHUNKER back")
     uploads = settings.data_dir / "uploads" / settings.collection
     index = Index(store, embedder, sparse, figures, settings.originals_dir)
     limits = Options(
@@ -357,7 +358,7 @@ async def open_intake(
         jobs = Jobs.load(settings.data_dir / "jobs" / settings.collection)
     except BlockingIOError:
         raise StoreLocked(f"another process takes the uploads of {uploads}") from None
-    intake = Intake(index, Chunker(), jobs, uploads, limits, settings.max_queued_jobs)
+    intake = Intake(index, chunker, jobs, uploads, limits, settings.max_queued_jobs)
     await intake.recover()
     working = asyncio.create_task(intake.run())
     try:

@@ -15,7 +15,7 @@ from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.qdrant_edge import EdgeStore
 from app.settings import Settings
 from app.types import FloatArray, IndexStamp
-from ingest.chunking import Chunker
+from ingest.chunking import StructureChunker
 from ingest.indexing import Index
 
 DIMENSIONS = 8
@@ -82,6 +82,9 @@ class HashEmbedder:
     async def queries(self, texts: Sequence[str]) -> FloatArray:
         return await self.passages(texts)
 
+    def close(self) -> None:
+        """It holds nothing."""
+
 
 def _unit(text: str) -> FloatArray:
     digest = hashlib.sha256(text.encode()).digest()[:DIMENSIONS]
@@ -91,7 +94,7 @@ def _unit(text: str) -> FloatArray:
 
 
 def stamp(collection: str = "filings") -> IndexStamp:
-    return IndexStamp(collection, HashEmbedder.name, DIMENSIONS, Bm25Encoder().name, Chunker().name)
+    return IndexStamp(collection, HashEmbedder.name, DIMENSIONS, Bm25Encoder().name, StructureChunker().name)
 
 
 @asynccontextmanager

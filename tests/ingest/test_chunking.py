@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.types import Chunk, DocumentMeta, Page
-from ingest.chunking import Chunker, estimate_tokens
+from ingest.chunking import StructureChunker, estimate_tokens
 from ingest.metadata import read_metadata
 from ingest.pdf import read_pdf
 from ingest.sections import Section, running_lines, sections
@@ -26,7 +26,7 @@ SENTENCE = "We make anvils and sell them to the trade, at home and abroad. "
 
 
 def cut(pages: Sequence[Page], found: Sequence[Section] = (), max_tokens: int = 180) -> list[Chunk]:
-    return Chunker(max_tokens).chunks("acme-1", META, pages, found)
+    return StructureChunker(max_tokens).chunks("acme-1", META, pages, found)
 
 
 def missing(pages: Sequence[Page], chunks: Sequence[Chunk]) -> str:
@@ -81,7 +81,7 @@ def test_context_names_document_and_section() -> None:
     ],
 )
 def test_context_says_only_what_is_known(meta: DocumentMeta, context: str) -> None:
-    assert Chunker().chunks("d", meta, [Page(1, "x")], [])[0].context == context
+    assert StructureChunker().chunks("d", meta, [Page(1, "x")], [])[0].context == context
 
 
 def test_a_small_table_is_one_chunk_with_its_header() -> None:
@@ -167,7 +167,7 @@ def test_ids_depend_on_document_chunker_and_position_alone() -> None:
     assert [c.id for c in first] == [c.id for c in again]
     assert not {c.id for c in first} & {c.id for c in other}
     assert all(uuid.UUID(c.id).version == 5 for c in first)
-    assert Chunker().name == "structure-2(max_tokens=180,count=estimate_tokens)"
+    assert StructureChunker().name == "structure-2(max_tokens=180,count=estimate_tokens)"
 
 
 def test_pages_without_text_have_no_chunks() -> None:
@@ -213,7 +213,7 @@ def test_development_filings() -> None:
         pytest.skip(f"needs the development filings in {folder}")
     for path in sorted(folder.glob("*.pdf"), key=lambda p: p.stat().st_size)[:12]:
         pdf = read_pdf(path)
-        chunks = Chunker().chunks(
+        chunks = StructureChunker().chunks(
             "d", read_metadata(pdf.pages, pdf.info, path), pdf.pages, sections(pdf.pages, pdf.outline)
         )
         check(pdf.pages, chunks)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from app.types import DocumentMeta, Figure
 from evals.specimens.documents import pdf
 from evals.specimens.reports import companies, reports
-from ingest.chunking import Chunker
+from ingest.chunking import StructureChunker
 from ingest.column_periods import FiscalYears, fiscal_years, period_of, row_period
 from ingest.figures import figures, read_number
 from ingest.filing_text import FilingText
@@ -145,7 +145,7 @@ def of_art(text: str) -> tuple[str, list[Figure]]:
     meta = DocumentMeta("Acme", "", form=form, fiscal_year=int(year), fiscal_period=period, period_end=end)
     page = typeset(art)
     found = tables(page)
-    chunks = Chunker().chunks("acme", meta, [page], [], [found])
+    chunks = StructureChunker().chunks("acme", meta, [page], [], [found])
     return page.text, figures("acme", meta, [page], [found], chunks)
 
 
@@ -176,7 +176,7 @@ def read(path: Path) -> tuple[FilingText, list[Figure]]:
     text = read_filing(path)
     meta = replace(read_metadata(text.pages, text.info, path, text.declared), source=path.as_uri())
     found = text.tables if text.tables is not None else [tables(page) for page in text.pages]
-    chunks = Chunker().chunks("d", meta, text.pages, sections(text.pages, text.outline), found)
+    chunks = StructureChunker().chunks("d", meta, text.pages, sections(text.pages, text.outline), found)
     return text, figures("d", meta, text.pages, found, chunks, text.facts)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import DocumentError
-from ingest.chunking import Chunker
+from ingest.chunking import StructureChunker
 from ingest.filing_text import FilingText
 from ingest.grid import LONGEST_PAGE, PAGE_CHARACTERS, Pages
 from ingest.html import HtmlReader, read_html
@@ -105,7 +105,7 @@ def test_pages_have_no_boxes_and_chunks_are_slices_of_them(tmp_path: Path) -> No
     text = read(tmp_path, ORRIN)
     assert all(page.words == () and page.width == page.height == 0 for page in text.pages)
     meta = read_metadata(text.pages, text.info, tmp_path / "a.htm", text.declared)
-    chunks = Chunker().chunks("orr", meta, text.pages, sections(text.pages, text.outline), text.tables)
+    chunks = StructureChunker().chunks("orr", meta, text.pages, sections(text.pages, text.outline), text.tables)
     assert all(chunk.text == text.pages[chunk.page - 1].text[chunk.start : chunk.end] for chunk in chunks)
     table = next(chunk for chunk in chunks if chunk.kind == "table")
     assert "Landing fees $298,085 $316,199" in table.text

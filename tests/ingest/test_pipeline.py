@@ -10,7 +10,7 @@ import pytest
 from app.adapters.bm25 import Bm25Encoder
 from app.errors import DocumentError, StoreUnavailable
 from app.types import Chunk, ChunkVectors, Document, Figure, Page
-from ingest.chunking import Chunker
+from ingest.chunking import StructureChunker
 from ingest.indexing import Index
 from ingest.parsing import Job, parse, slug
 from ingest.pipeline import Batch, Options, Outcome, document_id
@@ -75,7 +75,7 @@ async def ingest(
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     index = Index(store, embedder or HashEmbedder(), {"bm25": Bm25Encoder()}, figures)
-    batch = Batch(index, Chunker(), Options(**options), outcomes.append)
+    batch = Batch(index, StructureChunker(), Options(**options), outcomes.append)
     await batch.run(list(find_sources([str(path) for path in paths])), await store.documents())
     return sorted(outcomes, key=lambda outcome: outcome.source.uri)
 
@@ -248,7 +248,7 @@ async def test_a_dry_run_tells_what_a_run_would_do(tmp_path: Path) -> None:
     write_pdf(tmp_path / "changed.pdf", prose("after"))
     write_pdf(tmp_path / "new.pdf", prose("new"))
     before, outcomes = contents(store), list[Outcome]()
-    await Batch(None, Chunker(), Options(), outcomes.append).run(
+    await Batch(None, StructureChunker(), Options(), outcomes.append).run(
         list(find_sources([str(tmp_path)])), await store.documents()
     )
     assert said(outcomes) == {"old.pdf": "unchanged", "changed.pdf": "replaced", "new.pdf": "created"}
@@ -326,7 +326,7 @@ async def test_of_two_finished_versions_the_later_stays(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "a.pdf", prose("one"))
-    job = Job(path, "0" * 64, "a-0", "a", "file:///a.pdf", "default", ("public",), Chunker(), 10, tmp_path)
+    job = Job(path, "0" * 64, "a-0", "a", "file:///a.pdf", "default", ("public",), StructureChunker(), 10, tmp_path)
     with pytest.raises(DocumentError, match="changed while it was read") as caught:
         parse(job)
     assert caught.value.reason == "unreadable"

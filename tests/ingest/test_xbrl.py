@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.types import DocumentMeta, Figure, Page
-from ingest.chunking import Chunker
+from ingest.chunking import StructureChunker
 from ingest.figures import figures
 from ingest.filing_text import FilingText
 from ingest.html import read_html
@@ -88,7 +88,7 @@ def filing(tmp_path_factory: pytest.TempPathFactory) -> tuple[FilingText, dict[s
     text = read_html(path)
     meta = DocumentMeta("Orrin", "", form="10-K", fiscal_year=2023, fiscal_period="FY", period_end="2023-09-30")
     assert text.tables is not None
-    chunks = Chunker().chunks("orr", meta, text.pages, [], text.tables)
+    chunks = StructureChunker().chunks("orr", meta, text.pages, [], text.tables)
     found = figures("orr", meta, text.pages, text.tables, chunks, text.facts)
     return text, {f"{f.concept or f.label} {f.period_end} {f.dimensions or ''}".strip(): f for f in found}
 
