@@ -68,8 +68,9 @@ async def counted(asked: Asked, where: Filter, tools: Tools) -> Tally | None:
         if asked.grouping:
             return _by_relation(asked, found) if found else None
         named = set(spans_of_words(asked.what))
-        if of_name := [r for r in found if {normalised(r.object_name), *_first(r.object_name)} & named]:
-            return _by_relation(asked, of_name)
+        if of_name := [r for r in found if _called(r.object_name) & named]:
+            of_both = [r for r in of_name if r.subject != r.object and _called(r.subject_name) & named]
+            return _by_relation(asked, of_both or of_name)
     if theme is not None:
         return await _by_theme(asked, theme, where, tools)
     return await _by_name(asked, where, tools) if asked.what else None
@@ -85,9 +86,11 @@ async def resectored(tally: Tally, names: Sequence[str], where: Filter, tools: T
     return Tally(tally.what, _grouped(members, lambda member: sectors[member.company]))
 
 
-def _first(name: str) -> tuple[str, ...]:
-    first = normalised(name).partition(" ")[0]
-    return (first,) if len(first) > 4 else ()
+def _called(name: str) -> set[str]:
+    """Its whole name and its first word, unless that is short."""
+    full = normalised(name)
+    first = full.partition(" ")[0]
+    return {full, first} if len(first) > 4 else {full}
 
 
 def _by_relation(asked: Asked, relations: Iterable[Relation]) -> Tally:

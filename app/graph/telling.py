@@ -40,8 +40,8 @@ def told(asked: Asked, tally: Tally, chunks: Sequence[Chunk], k: int) -> tuple[s
         for member in quoted:
             chunk = by_id[member.mention.chunk_id]
             hits.append(Hit(chunk, len(hits) + 1, float(member.weight)))
-            lines.append(f"- {_who(asked, member)}: {_quote(member, chunk)} [{len(hits)}]")
-        others = [_who(asked, member) for member in members[len(quoted) :]]
+            lines.append(f"- {member.company}: {_quote(member, chunk)} [{len(hits)}]")
+        others = [member.company for member in members[len(quoted) :]]
         if headed and others:
             lines.append(f"- {_listed(others)}")
         rest += [] if headed else others
@@ -75,7 +75,8 @@ def _headline(asked: Asked, what: str, groups: Mapping[str, Sequence[Member]]) -
         parts = [f"{name}: {_listed([m.company for m in members])}" for name, members in groups.items()]
         return f"{'; '.join(parts)}."
     if asked.unit == "filing":
-        return f"{_number(len(filings), 'filing')} of {_number(len(companies), 'company')} with {what}."
+        counts = f"{_number(len(filings), 'filing')} of {_number(len(companies), 'company')} with {what}"
+        return f"{counts}: {_listed(list(groups))}."
     if asked.unit == "company":
         first = next(iter(groups))
         most = sum(m.weight for m in groups[first])
@@ -87,10 +88,6 @@ def _headline(asked: Asked, what: str, groups: Mapping[str, Sequence[Member]]) -
     others = [f"{name} {count}" for name, count in counts.items() if count < most]
     lead = f"{_listed(leaders)} {'comes' if len(leaders) == 1 else 'come'} first, with {_number(most, 'company')}"
     return f"{lead} with {what}{f'; {_listed(others)}' if others else ''}."
-
-
-def _who(asked: Asked, member: Member) -> str:
-    return member.meta.title if asked.unit == "filing" else member.company
 
 
 def _quote(member: Member, chunk: Chunk) -> str:

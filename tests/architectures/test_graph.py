@@ -109,9 +109,9 @@ async def test_companies_are_counted_by_sector_for_as_many_ops_as_records_and_no
     ("text", "headline"),
     [
         ("How many companies have a risk factor on storms?", "3 companies with risk factors on severe weather."),
-        ("How many filings discuss tariffs?", "2 filings of 2 companies with mentions of tariffs and trade."),
+        ("How many filings discuss tariffs?", "2 filings of 2 companies with mentions of tariffs and trade: "),
         ("How many companies have a risk factor on weather in their latest 10-K?", "1 company with risk factors"),
-        ("How many filings mention Cedar?", "1 filing of 1 company with mentions of Cedar."),
+        ("How many filings mention Cedar?", "1 filing of 1 company with mentions of Cedar: Cedar c-2023."),
         ("Group the companies by audit firm.", "Penny & Dime LLP: Alder."),
         ("Which form has the most companies with a risk factor on weather?", "10-K comes first, with 2 companies"),
     ],
@@ -207,3 +207,13 @@ async def test_without_a_graph_the_modes_that_need_one_say_what_to_do(world: Wor
         await world.store.delete_records(document)
     with pytest.raises(Unavailable, match="sextant-ingest graph"):
         await ask(world, "What do the filings say?", mode=mode)
+
+
+async def test_filings_are_named_first_and_their_quotes_are_verified(world: World) -> None:
+    answer, _ = await ask(world, "Which filings discuss tariffs?")
+    assert answer.text.splitlines() == [
+        "2 filings of 2 companies with mentions of tariffs and trade: Alder a-2023 and Cedar c-2023.",
+        f"- Alder: {TRADE} [1]",
+        f"- Cedar: {TRADE} [2]",
+    ]
+    assert [c.verified for c in answer.citations] == [True, True]
