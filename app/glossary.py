@@ -1,5 +1,6 @@
 """What people call a line of a statement, and what filings print: analysts' abbreviations and near synonyms."""
 
+import re
 from functools import cache
 
 from app.adapters.bm25 import tokens
@@ -57,3 +58,16 @@ def expanded(terms: tuple[str, ...]) -> frozenset[str]:
         if any(terms[i : i + n] == phrase for i in range(len(terms) - n + 1)):
             found |= others
     return frozenset(found) - set(terms)
+
+
+def reworded(text: str, most: int) -> list[str]:
+    """At most `most` wordings of the text, each with one phrase put as filings or people may put it instead."""
+    found: dict[str, None] = {}
+    for group in _SAME:
+        for phrase in sorted(group, key=len, reverse=True):
+            pattern = re.compile(rf"\b{re.escape(phrase)}\b", re.IGNORECASE)
+            if pattern.search(text):
+                others = [other for other in group if other not in phrase and phrase not in other]
+                found |= dict.fromkeys(pattern.sub(other, text) for other in others)
+                break
+    return list(found)[:most]

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 
 from app.answering import answer_from
 from app.retrieval import Retrieval
+from app.rewriting import Rewrite
 from app.tools import Tools
 from app.types import Answer, Filter, Hit, Question
 
@@ -22,6 +23,9 @@ class Hybrid:
     c: Annotated[float, Field(ge=0, le=10_000, description="Constant of Σ w/(c + rank).")] = 60.0
     dense_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     bm25_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
+    splade_weight: Annotated[
+        float, Field(ge=0, le=100, description="Of a third leg, which the index must have; 0 does not search it.")
+    ] = 0.0
     query_filters: Annotated[
         bool, Field(description="Search only the filings that the question names by company, form and period.")
     ] = True
@@ -29,6 +33,14 @@ class Hybrid:
     rerank: Annotated[
         int, Field(ge=0, le=200, description="Best candidates reordered with a cross-encoder's scores; 0 is off.")
     ] = 0
+
+    rewrite: Annotated[
+        Rewrite,
+        Field(
+            description="Search in other words too: filings' words for the question's (expand), its parts (decompose), "
+            "the question behind it (step_back, needs an LLM) or other wordings (multi_query)."
+        ),
+    ] = "none"
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         return await answer_from(question, await self.retrieve(question, tools), tools)
@@ -42,4 +54,12 @@ class Hybrid:
         return await self._retrieval().fused(question, terms, where, tools)
 
     def _retrieval(self) -> Retrieval:
-        return Retrieval(self.pool, self.c, self.dense_weight, self.bm25_weight, self.rerank)
+        return Retrieval(
+            self.pool,
+            self.c,
+            self.dense_weight,
+            self.bm25_weight,
+            self.rerank,
+            self.splade_weight,
+            self.rewrite,
+        )
