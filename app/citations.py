@@ -112,6 +112,7 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
         answer_span=(claim.start, claim.end),
         support=round(carried, 4),
         verified=stored and carried >= VERIFIED_SUPPORT and carries(quote, sentence, chunk.unit),
+        ocr=page is not None and page.ocr,
     )
 
 

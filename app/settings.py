@@ -11,6 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from app.types import OcrMode
+
 _DAY_S = 86_400
 
 
@@ -41,6 +43,7 @@ class Settings(BaseSettings):
     collection: str = Field(default="filings", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
     chunker: str = "structure"
     graph: bool = True
+    ocr: OcrMode = "auto"
     qdrant_url: str | None = None
     qdrant_api_key: SecretStr | None = None
     qdrant_timeout_s: float = Field(default=10.0, gt=0, le=_DAY_S)

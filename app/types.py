@@ -22,6 +22,8 @@ JobState = Literal["queued", "parsing", "indexing", "done", "failed"]
 JobOutcome = Literal["created", "unchanged", "replaced"]
 Unsupported = Literal["drop", "flag", "keep"]
 """What becomes of a sentence that a model wrote and no passage it cites carries."""
+OcrMode = Literal["auto", "off", "force"]
+"""Read as pictures: pages whose text layer is missing or garbled, none, or all."""
 Operator = Literal["$eq", "$ne", "$in", "$nin", "$gte", "$lte", "$gt", "$lt"]
 
 
@@ -73,6 +75,8 @@ class Page:
     """Points, after rotation, of the visible (crop) box; 0 in a filing without pages of its own (HTML, text)."""
     label: str | None = None
     """Page number as printed, where it differs or is known."""
+    ocr: bool = False
+    """Its text, or some of it, was recognised in a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class Document:
     chunks: int
     empty_pages: tuple[int, ...] = ()
     """Numbers of the pages without text."""
+    ocr_pages: tuple[int, ...] = ()
+    """Numbers of the pages whose text, or some of it, was recognised in a picture."""
     repaired: bool = False
     """The file was damaged or its end is missing; text may be missing."""
     state: Literal["ingesting", "ready"] = "ready"
@@ -163,6 +169,10 @@ class Job:
     """Times it was begun; more than one where the service died or the store was down."""
     pages: int = 0
     """Parsed so far."""
+    ocr_pages: int = 0
+    """Pictures of text read so far."""
+    ocr_pages_total: int = 0
+    """To read; 0 until it is known."""
     chunks: int = 0
     """Indexed so far."""
     chunks_total: int = 0
@@ -490,6 +500,8 @@ class Citation:
     """0 to 1: how far the quote carries the sentence."""
     verified: bool
     """Every number of the sentence is in the quote and the support is high enough."""
+    ocr: bool = False
+    """The page's text, or some of it, was recognised in a picture, and may be misread."""
 
 
 @dataclass(slots=True)

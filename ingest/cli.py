@@ -134,6 +134,11 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chunker", metavar="S", help="how they are cut, as structure:max_tokens=256 (default: CHUNKER, or structure)"
     )
+    parser.add_argument(
+        "--ocr",
+        choices=("auto", "off", "force"),
+        help="read as pictures the pages whose text is missing or garbled, none, or all (default: OCR, or auto)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="parse and report, write nothing")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.add_argument("--metrics-file", metavar="PATH", help="write counters for Prometheus' textfile collector")

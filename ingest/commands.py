@@ -25,6 +25,7 @@ from ingest import figure_commands, graph_commands
 from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
 from ingest.indexing import Index
+from ingest.ocr import INSTALL, is_installed
 from ingest.pipeline import Batch, Options
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
 from ingest.sources import Source, find_sources
@@ -105,6 +106,9 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
             report.error(f"{source.shown}: {source.problem}")
         report.error("no filing found: no PDF, HTML or EDGAR text file" if not sources else "nothing to ingest")
         return USAGE
+    ocr = options.ocr or settings.ocr
+    if ocr != "off" and not is_installed():
+        report.note(f"Pictures of text stay unread; to read them, install {INSTALL}")
     limits = Options(
         tenant=options.tenant,
         acl=options.acl,
@@ -113,6 +117,7 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
         max_bytes=options.max_bytes,
         max_pages=options.max_pages,
         graph=settings.graph,
+        ocr=ocr,
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:

@@ -5,8 +5,10 @@ import multiprocessing
 import os
 import resource
 import signal
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +24,27 @@ _PRELOADED: set[str] = set()
 """Modules of every pool's work: all pools fork from one server, and what it has imported no process imports again."""
 _GRACE_S = 30.0
 """For a process to start and to die; its own alarm is what ends it on time."""
+
+
+_owner: "Connection[Any, Any] | None" = None
+"""In a worker process, the way to its owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What work says before it is done."""
+
+    said: Any
+    more_s: float
+
+
+def tell(said: Any, *, more_s: float = 0.0) -> None:
+    """For work to call: its owner hears this, and the time limit moves by `more_s`. Does nothing outside a worker."""
+    if _owner is None:
+        return
+    if more_s:
+        signal.setitimer(signal.ITIMER_REAL, signal.getitimer(signal.ITIMER_REAL)[0] + more_s)
+    _owner.send(_Note(said, more_s))
 
 
 class ProcessPool(Generic[A, R]):
@@ -47,11 +70,15 @@ class ProcessPool(Generic[A, R]):
         for worker in self._workers:
             self._idle.put_nowait(worker)
 
-    async def run(self, argument: A, timeout_s: float) -> R:
-        """Raises DocumentError: the work's own, or with reason timeout, crashed or too_large (memory)."""
+    async def run(self, argument: A, timeout_s: float, heard: Callable[[Any], None] = lambda said: None) -> R:
+        """`heard` is called with whatever the work tells.
+
+        Raises DocumentError: the work's own, or with reason timeout, crashed or too_large (memory)."""
         worker = await self._idle.get()
         loop = asyncio.get_running_loop()
-        call = self._threads.submit(worker.call, argument, timeout_s)
+        call = self._threads.submit(
+            worker.call, argument, timeout_s, lambda said: loop.call_soon_threadsafe(heard, said)
+        )
         call.add_done_callback(lambda _: loop.call_soon_threadsafe(self._idle.put_nowait, worker))
         try:
             return await asyncio.wrap_future(call)
@@ -81,15 +108,21 @@ class _Worker(Generic[A, R]):
         self._files = 0
         self.closed = False
 
-    def call(self, argument: A, timeout_s: float) -> R:
+    def call(self, argument: A, timeout_s: float, heard: Callable[[Any], object]) -> R:
         connection = self._ready()
         self._files += 1
+        began = time.monotonic()
         try:
             connection.send((argument, timeout_s))
-            if not connection.poll(timeout_s + _GRACE_S):
-                self.discard()
-                raise _too_slow(timeout_s)
-            reply: R | DocumentError = connection.recv()
+            reply: R | DocumentError | _Note = _Note(None, 0.0)
+            while isinstance(reply, _Note):
+                if not connection.poll(max(0.0, began + timeout_s + _GRACE_S - time.monotonic())):
+                    self.discard()
+                    raise _too_slow(timeout_s)
+                reply = connection.recv()
+                if isinstance(reply, _Note):
+                    timeout_s += reply.more_s
+                    heard(reply.said)
         except (EOFError, OSError) as error:
             raise self._cause_of_death(timeout_s) from error
         if isinstance(reply, DocumentError):
@@ -143,6 +176,8 @@ def _too_slow(timeout_s: float) -> DocumentError:
 
 def _serve(connection: "Connection[Any, Any]", work: Callable[[Any], Any], memory_bytes: int) -> None:
     """The process's side: one argument after the other, until the owner hangs up."""
+    global _owner
+    _owner = connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

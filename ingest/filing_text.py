@@ -79,3 +79,10 @@ class FilingText:
     """Of each page, where the reader knows them; None where the places of the pages' words tell them."""
     facts: tuple[Fact, ...] = ()
     """Of inline XBRL, in reading order."""
+    displayed: Mapping[int, Page] = field(default_factory=dict)
+    """By number, pages that were recognised in pictures: the same text, its words where the file as it is shows them.
+
+    `pages` has such a page upright and straight, whichever way it lay on the scanner.
+    """
+    unread: tuple[int, ...] = ()
+    """Numbers of the pages that are pictures of text and could not be read."""

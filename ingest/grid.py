@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from app.errors import DocumentError
 from app.types import Page, Word
-from ingest.pdf import printed_label
+from ingest.page_text import printed_label
 from ingest.tables import Table, tables
 
 Run: TypeAlias = tuple[int, str]

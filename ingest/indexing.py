@@ -29,8 +29,15 @@ class Tally:
     chunks_parsed: int = 0
     chunks: int = 0
     """Written."""
+    pictures: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By document id, pages read as pictures, and how many there are to read."""
     seconds: dict[str, float] = field(default_factory=lambda: {"parse": 0.0, "graph": 0.0, "embed": 0.0, "write": 0.0})
     """Busy time by stage: parsing summed over its processes, and the graph's part of it."""
+
+    @property
+    def ocr_pages(self) -> tuple[int, int]:
+        """Read as pictures, and to read, in all files begun so far."""
+        return sum(done for done, _ in self.pictures.values()), sum(of for _, of in self.pictures.values())
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -84,7 +84,9 @@ class _Work:
     def seen(self) -> Job:
         tally = self.tally
         state: JobState = "indexing" if tally.pages else "parsing"
-        return replace(self.job, state=state, pages=tally.pages, chunks=tally.chunks, chunks_total=tally.chunks_parsed)
+        read, to_read = tally.ocr_pages
+        job = replace(self.job, state=state, pages=tally.pages, ocr_pages=read, ocr_pages_total=to_read)
+        return replace(job, chunks=tally.chunks, chunks_total=tally.chunks_parsed)
 
     def concerns(self, document: Document) -> bool:
         """Whether the job may read or write this document."""
@@ -276,7 +278,8 @@ class Intake:
         await asyncio.to_thread(self._keep_original, upload, document.id)
         seconds = outcome.graph.seconds if outcome.graph else 0.0
         job = replace(job, pages=document.pages, chunks=document.chunks, chunks_total=document.chunks)
-        job = replace(job, graph_seconds=seconds)
+        read, to_read = batch.tally.ocr_pages
+        job = replace(job, graph_seconds=seconds, ocr_pages=read, ocr_pages_total=to_read)
         return replace(job, state="done", outcome=outcome.outcome, document_id=document.id, finished_at=_now())
 
     def _keep_original(self, upload: Path, document_id: str) -> None:
@@ -347,6 +350,7 @@ async def open_intake(
         max_bytes=settings.max_upload_bytes,
         max_pages=settings.max_upload_pages,
         graph=settings.graph,
+        ocr=settings.ocr,
         memory_bytes=settings.parse_memory_bytes,
         abandoned_after=timedelta(hours=1) if settings.qdrant_url else timedelta(0),
     )

@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import DocumentError
-from app.types import Chunk, Document, DocumentMeta, Entity, Figure, Page, Relation
+from app.types import Chunk, Document, DocumentMeta, Entity, Figure, OcrMode, Page, Relation
 from ingest.chunking import Chunker
 from ingest.entities import extract
+from ingest.executors import tell
 from ingest.figures import figures
+from ingest.filing_text import FilingText
 from ingest.metadata import read_metadata
+from ingest.ocr import INSTALL, is_installed
 from ingest.reading import read_filing
+from ingest.scans import Ocr
 from ingest.sections import sections
 from ingest.sources import hash_file
 from ingest.tables import tables
@@ -24,6 +28,8 @@ _PAGES_PER_BATCH = 32
 _CHUNKS_PER_BATCH = 64
 _RECORDS_PER_BATCH = 256
 _FIGURES_PER_BATCH = 1024
+_OCR_S = 20.0
+"""By which the time limit grows with each page read as a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class Job:
     """Folder in which the pages and chunks are left."""
     graph: bool = False
     """Whether entities and relations are wanted."""
+    ocr: OcrMode = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class Parsed:
 def parse(job: Job) -> Parsed:
     """Read, section, describe and chunk one file. Raises DocumentError."""
     began = time.perf_counter()
-    text = read_filing(job.path, max_pages=job.max_pages)
+    text = read_filing(job.path, max_pages=job.max_pages, ocr=Ocr(job.ocr, _tell_progress))
     meta = replace(
         _clean(read_metadata(text.pages, text.info, job.path.with_name(f"{job.name}.pdf"), text.declared)),
         source=job.source,
@@ -107,18 +114,26 @@ def parse(job: Job) -> Parsed:
     chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), found)
     empty = tuple(page.number for page in text.pages if not page.text.strip())
     if not chunks:
-        raise DocumentError(f"no text in {len(text.pages)} page(s); images of text need OCR first", "no_text")
+        raise DocumentError(_no_text(text, job.ocr), "no_text")
     if hash_file(job.path) != job.sha256:
         raise DocumentError("changed while it was read; repeat when it is complete", "unreadable")
     document = Document(
-        job.document_id, job.sha256, meta, len(text.pages), len(chunks), empty, text.repaired, "ingesting"
+        job.document_id,
+        job.sha256,
+        meta,
+        len(text.pages),
+        len(chunks),
+        empty_pages=empty,
+        ocr_pages=tuple(page.number for page in text.pages if page.ocr),
+        repaired=text.repaired,
+        state="ingesting",
     )
     numbers = figures(job.document_id, meta, text.pages, found, chunks, text.facts)
     records, graph = _graph(job, meta, text.pages, chunks)
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
         for kind, items, size in (
-            ("pages", text.pages, _PAGES_PER_BATCH),
+            ("pages", [text.displayed.get(page.number, page) for page in text.pages], _PAGES_PER_BATCH),
             ("chunks", chunks, _CHUNKS_PER_BATCH),
             ("figures", numbers, _FIGURES_PER_BATCH),
             ("records", records, _RECORDS_PER_BATCH),
@@ -126,6 +141,19 @@ def parse(job: Job) -> Parsed:
             for batch in _batched(items, size):
                 pickle.dump((kind, batch), spool, pickle.HIGHEST_PROTOCOL)
     return Parsed(document, file, time.perf_counter() - began, graph)
+
+
+def _tell_progress(done: int, of: int) -> None:
+    tell((done, of), more_s=0.0 if done else of * _OCR_S)
+
+
+def _no_text(text: FilingText, mode: OcrMode) -> str:
+    found = f"no text in {len(text.pages)} page(s)"
+    if mode == "off":
+        return f"{found}; pictures of text are read unless OCR is off"
+    if text.unread and not is_installed():
+        return f"{found}, which are pictures of text; to read them, install {INSTALL}"
+    return f"{found}, and none that could be read in their pictures"
 
 
 def _graph(

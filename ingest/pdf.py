@@ -15,6 +15,7 @@ from app.types import Page
 from ingest.filing_text import FilingText, OutlineEntry
 from ingest.layout import Token, lay_out
 from ingest.page_text import clean, printed_label
+from ingest.scans import AUTO, Ocr, read_scans
 
 RawWord: TypeAlias = tuple[float, float, float, float, str, int, int]
 """x0, y0, x1, y1 (points, displayed page, origin top left), text, block and line number."""
@@ -24,25 +25,25 @@ _HEADER_BYTES = 1024
 _open: Callable[[Path | io.BytesIO], Any] = pdfwords.open
 
 
-def read_pdf(path: Path, *, max_pages: int = 2000) -> FilingText:
-    """Read the text of every page; nothing is rendered and one page is in memory at a time besides the result.
+def read_pdf(path: Path, *, max_pages: int = 2000, ocr: Ocr = AUTO) -> FilingText:
+    """Read the text of every page; one page is in memory at a time besides the result.
 
     Files encrypted with an empty user password are read like any other.
     Raises DocumentError with reason empty, not_pdf, damaged, password, no_pages or too_large.
     """
     _check_header(path)
     try:
-        return _read(path, path.name, max_pages, strict=True)
+        return _read(path, path.name, max_pages, ocr, strict=True)
     except RuntimeError:  # what both pdfwords and PDFium raise
         pass
     try:
         source, damaged = _rewrite(path)
-        return _read(source, path.name, max_pages, repaired=damaged)
+        return _read(source, path.name, max_pages, ocr, repaired=damaged)
     except DocumentError as error:
         if error.reason != "damaged":
             raise
         try:
-            return _read(path, path.name, max_pages, repaired=True)
+            return _read(path, path.name, max_pages, ocr, repaired=True)
         except RuntimeError:
             raise error from None
     except RuntimeError as error:
@@ -80,7 +81,7 @@ def _rewrite(path: Path) -> tuple[io.BytesIO, bool]:
 
 
 def _read(
-    source: Path | io.BytesIO, name: str, max_pages: int, *, repaired: bool = False, strict: bool = False
+    source: Path | io.BytesIO, name: str, max_pages: int, ocr: Ocr, *, repaired: bool = False, strict: bool = False
 ) -> FilingText:
     """Raises RuntimeError where the file, a single page (if strict) or all pages cannot be read."""
     with _open(source) as document:
@@ -99,7 +100,9 @@ def _read(
                 pages.append(Page(index + 1, ""))
         if errors and (strict or len(errors) == count):
             raise errors[0]
-        return FilingText(tuple(pages), repaired, _outline(document, count), _info(document))
+        scans = read_scans(document, pages, ocr)
+        outline, info = _outline(document, count), _info(document)
+        return FilingText(scans.pages, repaired, outline, info, displayed=scans.displayed, unread=scans.unread)
 
 
 def _page(document: Any, index: int) -> Page:

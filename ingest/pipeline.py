@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from app.errors import DocumentError
-from app.types import Document
+from app.types import Document, OcrMode
 from ingest.chunking import Chunker
 from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
@@ -54,11 +54,12 @@ class Options:
     new_acl: tuple[str, ...] = ("public",)
     workers: int = 1
     timeout_s: float | None = None
-    """Per file; None is 60 s and 3 s more for every MiB."""
+    """Per file, and more for each page read as a picture; None is 60 s and 3 s more for every MiB."""
     max_bytes: int = 512 << 20
     max_pages: int = 5000
     graph: bool = False
     """Whether entities and relations are kept."""
+    ocr: OcrMode = "auto"
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -188,11 +189,16 @@ class Batch:
             max_pages=options.max_pages,
             spool=folder,
             graph=options.graph,
+            ocr=options.ocr,
         )
 
     async def _parse(self, source: Source, file: LocalFile, job: Job, filings: Filings) -> None:
         try:
-            parsed = await self._pool.run(job, self._options.time_limit(file.size))
+            parsed = await self._pool.run(
+                job,
+                self._options.time_limit(file.size),
+                lambda pictures: self.tally.pictures.update({job.document_id: pictures}),
+            )
         except DocumentError as error:
             self._errors[file.sha256] = error
             self._fail(source, error)

@@ -7,6 +7,7 @@ from ingest.filing_text import FilingText
 from ingest.html import is_html, read_html
 from ingest.pdf import read_pdf
 from ingest.plain_text import is_text, read_text
+from ingest.scans import AUTO, Ocr
 from ingest.submission import is_submission, read_submission
 
 HEAD_BYTES = 8192
@@ -22,8 +23,10 @@ def is_filing(head: bytes) -> bool:
     return is_pdf(head) or is_submission(head) or is_html(head) or is_text(head)
 
 
-def read_filing(path: Path, *, max_pages: int = 2000) -> FilingText:
-    """Raises DocumentError: the readers' own, or with reason empty, not_pdf, unsupported or unreadable."""
+def read_filing(path: Path, *, max_pages: int = 2000, ocr: Ocr = AUTO) -> FilingText:
+    """`ocr` concerns PDFs alone.
+
+    Raises DocumentError: the readers' own, or with reason empty, not_pdf, unsupported or unreadable."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -31,7 +34,7 @@ def read_filing(path: Path, *, max_pages: int = 2000) -> FilingText:
         raise DocumentError(f"{path.name} cannot be read: {error.strerror}") from error
     named_pdf = path.suffix.lower() == ".pdf"
     if not head or named_pdf or is_pdf(head):
-        return read_pdf(path, max_pages=max_pages)
+        return read_pdf(path, max_pages=max_pages, ocr=ocr)
     if is_submission(head):
         return read_submission(path, max_pages=max_pages)
     if is_html(head):

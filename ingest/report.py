@@ -79,7 +79,8 @@ class JsonReport:
         line: dict[str, Any] = {"source": outcome.source.uri, "outcome": outcome.outcome}
         if document:
             line |= {"document_id": document.id, "pages": document.pages, "chunks": document.chunks}
-            line |= {"empty_pages": list(document.empty_pages), "repaired": document.repaired}
+            line |= {"empty_pages": list(document.empty_pages), "ocr_pages": list(document.ocr_pages)}
+            line |= {"repaired": document.repaired}
         if graph := outcome.graph:
             line |= {"entities": graph.entities, "relations": graph.relations, "graph_seconds": round(graph.seconds, 3)}
         if outcome.reason:
@@ -88,6 +89,9 @@ class JsonReport:
 
     def removed(self, document: Document) -> None:
         write_json("removed", {"document_id": document.id, "source": document.meta.source})
+
+    def note(self, text: str) -> None:
+        write_json("note", {"detail": text})
 
     def error(self, text: str) -> None:
         write_json("error", {"detail": text})
@@ -134,6 +138,9 @@ class TextReport:
     def _line(self, word: str, what: str, rest: str) -> None:
         self._console.print(Text.assemble((f"{word:<10}", _STYLES[word]), what, (f"  {rest}", "dim")))
 
+    def note(self, text: str) -> None:
+        self._console.print(Text(text, "yellow"))
+
     def error(self, text: str) -> None:
         self._progress.stop()
         Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"sextant-ingest: {text}"))
@@ -171,7 +178,9 @@ class _Rate(TextColumn):
         tally: Tally = task.fields["tally"]
         elapsed = task.elapsed or 0.0
         rate = tally.pages / elapsed if elapsed else 0.0
-        return Text(f"{tally.pages:,} pages ({rate:.1f}/s), {tally.chunks:,} chunks")
+        read, to_read = tally.ocr_pages
+        pictures = f", {read:,} of {to_read:,} scans" if to_read else ""
+        return Text(f"{tally.pages:,} pages ({rate:.1f}/s){pictures}, {tally.chunks:,} chunks")
 
 
 def described(outcome: Outcome) -> str:
@@ -184,6 +193,8 @@ def described(outcome: Outcome) -> str:
         parts.append(f"{graph.entities} entities and {graph.relations} relations in {graph.seconds:.1f} s")
     if document.repaired:
         parts.append("repaired, text may be missing")
+    if document.ocr_pages:
+        parts.append(f"OCR on {len(document.ocr_pages)} page{'s' if len(document.ocr_pages) > 1 else ''}")
     if document.empty_pages:
         numbers = ", ".join(map(str, document.empty_pages[:10])) + (", ..." if len(document.empty_pages) > 10 else "")
         parts.append(f"no text on page{'s' if len(document.empty_pages) > 1 else ''} {numbers}")

@@ -113,6 +113,8 @@ class CitationReply(TypedDict):
     answer_span: Span
     support: float
     verified: bool
+    ocr: bool
+    """The page's text, or some of it, was recognised in a picture, and may be misread."""
 
 
 def citation_reply(c: Citation) -> CitationReply:
@@ -133,6 +135,7 @@ def citation_reply(c: Citation) -> CitationReply:
         "answer_span": {"start": c.answer_span[0], "end": c.answer_span[1]},
         "support": c.support,
         "verified": c.verified,
+        "ocr": c.ocr,
     }
 
 
@@ -304,6 +307,8 @@ class DocumentReply(TypedDict):
     pages: int
     chunks: int
     empty_pages: list[int]
+    ocr_pages: list[int]
+    """Whose text, or some of it, was recognised in a picture."""
     repaired: bool
     ingested_at: str
 
@@ -326,6 +331,7 @@ def document_reply(document: Document) -> DocumentReply:
         "pages": document.pages,
         "chunks": document.chunks,
         "empty_pages": list(document.empty_pages),
+        "ocr_pages": list(document.ocr_pages),
         "repaired": document.repaired,
         "ingested_at": document.ingested_at,
     }
@@ -334,6 +340,10 @@ def document_reply(document: Document) -> DocumentReply:
 class ProgressReply(TypedDict):
     pages: int
     """Parsed."""
+    ocr_pages: int
+    """Pictures of text read."""
+    ocr_pages_total: int
+    """0 until the file's pages have been looked at, and where all have text."""
     chunks: int
     """Indexed."""
     chunks_total: int
@@ -367,7 +377,13 @@ def job_reply(job: Job) -> JobReply:
         "sha256": job.sha256,
         "bytes": job.size,
         "state": job.state,
-        "progress": {"pages": job.pages, "chunks": job.chunks, "chunks_total": job.chunks_total},
+        "progress": {
+            "pages": job.pages,
+            "ocr_pages": job.ocr_pages,
+            "ocr_pages_total": job.ocr_pages_total,
+            "chunks": job.chunks,
+            "chunks_total": job.chunks_total,
+        },
         "outcome": job.outcome,
         "document_id": job.document_id,
         "reason": job.reason,
@@ -411,6 +427,7 @@ class PageReply(TypedDict):
     text: str
     width: float
     height: float
+    ocr: bool
 
 
 def page_reply(document_id: str, page: Page) -> PageReply:
@@ -421,4 +438,5 @@ def page_reply(document_id: str, page: Page) -> PageReply:
         "text": page.text,
         "width": page.width,
         "height": page.height,
+        "ocr": page.ocr,
     }
