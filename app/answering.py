@@ -14,6 +14,9 @@ from app.widening import widened
 _BUDGET_CHARS = 24_000
 """Of passages shown to a model: about 6,000 tokens."""
 _OF_FILINGS = frozenset({"company", "cik", "ticker", "form", "fiscal_year", "fiscal_period", "sector"})
+NOTHING_THERE = (
+    "the index holds no filing that this caller may see; POST /documents or sextant-ingest puts filings into it"
+)
 _SHOWN = 20
 """Most values listed in a note."""
 _REASONS: dict[AbstainReason, str] = {
@@ -62,6 +65,8 @@ async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: To
 
 async def _unmatched(question: Question, tools: Tools) -> list[str]:
     """Which filters no filing has the value for, and which values there are: case and spelling count."""
+    if not await tools.catalogue():
+        return [NOTHING_THERE]
     notes = []
     for condition in question.where.conditions:
         if condition.field in _OF_FILINGS and condition.op in ("$eq", "$in"):

@@ -16,6 +16,7 @@ class Catalogue:
     fresh_s: float = 10.0
     _kept: dict[Access, tuple[float, Sequence[Document]]] = field(default_factory=dict)
     _forgotten: int = 0
+    _filled: bool = False
 
     async def documents(self, access: Access) -> Sequence[Document]:
         """Ordered by id."""
@@ -28,7 +29,13 @@ class Catalogue:
             self._kept[access] = (time.monotonic(), documents)
         return documents
 
+    async def empty(self) -> bool:
+        """Whether there is no filing at all, of any tenant. Costs nothing once there was one."""
+        self._filled = self._filled or any(d.state == "ready" for d in await self.store.documents())
+        return not self._filled
+
     def forget(self) -> None:
         """What this process has changed shows at once."""
         self._kept.clear()
+        self._filled = False
         self._forgotten += 1

@@ -163,6 +163,10 @@ class StoreUnavailable(Unavailable):
     title = "Vector store unavailable"
 
 
+class IndexMissing(StoreUnavailable):
+    """There is no such collection yet."""
+
+
 class StoreLocked(Unavailable):
     error_code = "store_locked"
     title = "Index is locked"

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.caching import Cache, Caches
 from app.calibration import Calibration, read_calibration, shipped_calibration
-from app.errors import SextantError
+from app.errors import IndexMissing, SextantError
 from app.ports import (
     Embedder,
     ExternalSearch,
@@ -39,12 +39,13 @@ _LOCAL_PASSAGE_TOKENS = 450
 
 def index_stamp(settings: Settings, embedder: ClosableEmbedder, chunker: str) -> IndexStamp:
     """What a collection built with these settings is stamped with."""
-    return IndexStamp(settings.collection, embedder.name, embedder.dimensions, Bm25Encoder().name, chunker)
+    bm25, splade = Bm25Encoder().name, settings.splade_model
+    return IndexStamp(settings.collection, embedder.name, embedder.dimensions, bm25, chunker, splade=splade)
 
 
 def any_stamp(settings: Settings) -> IndexStamp:
     """Of one who reads records and pages alone: whatever the collection was built with."""
-    return IndexStamp(settings.collection, "", 0, "", "", 0)
+    return IndexStamp(settings.collection, "", 0, "", "", 0, "")
 
 
 @asynccontextmanager
@@ -80,12 +81,43 @@ async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> 
         await to_thread.run_sync(embedded.close)
 
 
+@asynccontextmanager
+async def open_served(settings: Settings, embedder: ClosableEmbedder, *, uploads: bool) -> AsyncIterator[WritableStore]:
+    """The collection as it was built; a new one where there is none and uploads will fill it.
+
+    Raises IndexMissing where they will not, StoreLocked, IndexMismatch, ...
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            built = index_stamp(settings, embedder, chunker="")
+            store = await stack.enter_async_context(open_store(settings, built, create=False))
+        except IndexMissing:
+            if not uploads:
+                raise
+            from ingest.chunking import read_chunker  # noqa: TID251 - as in open_documents
+
+            stamp = index_stamp(settings, embedder, read_chunker(settings.chunker).name)
+            store = await stack.enter_async_context(open_store(settings, stamp, create=True))
+            log.info("a new index, for there was none", extra={"fields": {"collection": settings.collection}})
+        yield store
+
+
 async def open_embedder(settings: Settings) -> ClosableEmbedder:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     model = await to_thread.run_sync(
         load_embedder, settings.embedding_model, settings.model_threads, settings.embedding_precision
     )
     return CachedEmbedder(model, settings.embedding_cache) if settings.embedding_cache else model
+
+
+async def open_sparse(settings: Settings) -> dict[LegName, SparseEncoder]:
+    """BM25, and the learned encoder that SPLADE_MODEL names. Raises Unavailable."""
+    encoders: dict[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
+    if settings.splade_model != "none":
+        from app.adapters.splade import load_splade
+
+        encoders["splade"] = await to_thread.run_sync(load_splade, settings.splade_model, settings.embedding_precision)
+    return encoders
 
 
 @asynccontextmanager
@@ -161,7 +193,13 @@ def open_external(settings: Settings) -> ExternalSearch | None:
 
 @asynccontextmanager
 async def open_documents(
-    settings: Settings, store: WritableStore, embedder: Embedder, figures: WritableFigures, *, uploads: bool
+    settings: Settings,
+    store: WritableStore,
+    embedder: Embedder,
+    sparse: Mapping[LegName, SparseEncoder],
+    figures: WritableFigures,
+    *,
+    uploads: bool,
 ) -> AsyncIterator[tuple[Ingestion | None, PageImages]]:
     """What takes documents in, None where this process may not, and what shows their pages."""
     from ingest.images import OriginalImages  # noqa: TID251 - the composition root joins both sides
@@ -173,7 +211,7 @@ async def open_documents(
         ingestion: Ingestion | None = None
         if uploads:
             try:
-                opening = open_intake(settings, store, embedder, {"bm25": Bm25Encoder()}, figures)
+                opening = open_intake(settings, store, embedder, sparse, figures)
                 ingestion = await stack.enter_async_context(opening)
             except (SextantError, OSError) as error:
                 log.warning("no uploads are taken", extra={"fields": {"why": str(error)}})
@@ -186,23 +224,28 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
     embedder = await open_embedder(settings)
     reranker: ModelReranker | None = None
     try:
-        reranker = await open_reranker(settings)
+        reranker, sparse = await open_reranker(settings), await open_sparse(settings)
         prices = Prices(settings.usd_per_million_input_tokens, settings.usd_per_million_output_tokens)
         async with (
             open_generator(settings, embedder) as generator,
-            open_store(settings, index_stamp(settings, embedder, chunker=""), create=False) as store,
+            open_served(settings, embedder, uploads=uploads) as store,
         ):
             await embedder.queries(["warm up"])
             figures = SqliteFigures(settings.figures_file)
-            async with open_documents(settings, store, embedder, figures, uploads=uploads) as (ingestion, images):
-                sparse: dict[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
+            opening = open_documents(settings, store, embedder, sparse, figures, uploads=uploads)
+            async with opening as (ingestion, images):
                 kept = figures if ingestion or settings.figures_file.exists() else None
                 packer = open_packer(settings, embedder, generator)
                 external, calibration = open_external(settings), open_calibration(settings)
                 measured = open_measurements(settings)
                 ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
                 yield replace(
-                    ports, external=external, calibration=calibration, measured=measured, caches=open_caches(settings)
+                    ports,
+                    external=external,
+                    calibration=calibration,
+                    measured=measured,
+                    caches=open_caches(settings),
+                    tokens=embedder,
                 )
     finally:
         embedder.close()

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,6 +22,7 @@ _BATCH = 64
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 Encode = Callable[[Sequence[str]], FloatArray]
+EncodeTokens = Callable[[Sequence[str]], list[FloatArray]]
 
 
 def load_embedder(model: str, threads: int = 0, precision: Precision = "auto") -> "ModelEmbedder":
@@ -83,13 +85,29 @@ def _load_sentence_transformer(model: str, half: bool) -> "ModelEmbedder":
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             return encode(texts, loaded.encode_document)
 
-    return ModelEmbedder(model, dimensions, passages=passages, queries=lambda texts: encode(texts, loaded.encode_query))
+    def tokens(texts: Sequence[str]) -> list[FloatArray]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            found = loaded.encode(
+                list(texts), batch_size=_BATCH, output_value="token_embeddings", show_progress_bar=False
+            )
+        return [np.asarray(torch.nn.functional.normalize(rows.float(), dim=1), np.float32) for rows in found]
+
+    def queries(texts: Sequence[str]) -> FloatArray:
+        return encode(texts, loaded.encode_query)
+
+    return ModelEmbedder(model, dimensions, passages=passages, queries=queries, tokens=tokens)
+
+
+@lru_cache(maxsize=1)
+def flag_model(model: str) -> Any:
+    """FlagEmbedding's BGE-M3, once for its dense, sparse and token vectors."""
+    from FlagEmbedding import BGEM3FlagModel
+
+    return BGEM3FlagModel(model.removeprefix(FLAG), use_fp16=False, devices="cpu")
 
 
 def _load_flag(model: str) -> "ModelEmbedder":
-    from FlagEmbedding import BGEM3FlagModel
-
-    loaded: Any = BGEM3FlagModel(model.removeprefix(FLAG), use_fp16=False, devices="cpu")
+    loaded = flag_model(model)
     dimensions = int(loaded.model.model.config.hidden_size)
 
     def encode(texts: Sequence[str]) -> FloatArray:
@@ -97,17 +115,24 @@ def _load_flag(model: str) -> "ModelEmbedder":
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32).reshape(len(texts), dimensions)
 
-    return ModelEmbedder(model, dimensions, passages=encode, queries=encode)
+    def tokens(texts: Sequence[str]) -> list[FloatArray]:
+        found = loaded.encode(list(texts), batch_size=_BATCH, return_dense=False, return_colbert_vecs=True)
+        return [np.asarray(vectors, np.float32) for vectors in found["colbert_vecs"]]
+
+    return ModelEmbedder(model, dimensions, passages=encode, queries=encode, tokens=tokens)
 
 
 class ModelEmbedder:
     """Runs a model in one worker thread. Queries that arrive while it is busy are encoded together in its next run."""
 
-    def __init__(self, name: str, dimensions: int, *, passages: Encode, queries: Encode) -> None:
+    def __init__(
+        self, name: str, dimensions: int, *, passages: Encode, queries: Encode, tokens: EncodeTokens | None = None
+    ) -> None:
         self.name = name
         self.dimensions = dimensions
         self._encode_passages = passages
         self._encode_queries = queries
+        self._encode_tokens = tokens
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedder")
         self._waiting: list[tuple[Sequence[str], asyncio.Future[FloatArray]]] = []
         self._drain: asyncio.Task[None] | None = None
@@ -116,6 +141,14 @@ class ModelEmbedder:
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._encode_passages, texts)
+
+    async def tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        """Per text its tokens' vectors, shape (tokens, dimensions), unit rows. Raises Unavailable."""
+        if self._encode_tokens is None:
+            raise Unavailable(f"embedding model {self.name!r} gives no vectors of tokens")
+        if not texts:
+            return []
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._encode_tokens, texts)
 
     async def queries(self, texts: Sequence[str]) -> FloatArray:
         if not texts:

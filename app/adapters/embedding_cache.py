@@ -19,7 +19,9 @@ _AT_ONCE = 500
 
 
 class ClosableEmbedder(Embedder, Protocol):
-    """An embedder that owns something."""
+    """An embedder that owns something, and gives vectors of tokens where its model does."""
+
+    async def tokens(self, texts: Sequence[str]) -> list[FloatArray]: ...
 
     def close(self) -> None: ...
 
@@ -48,6 +50,9 @@ class CachedEmbedder:
 
     async def queries(self, texts: Sequence[str]) -> FloatArray:
         return await self._inner.queries(texts)
+
+    async def tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        return await self._inner.tokens(texts)
 
     async def passages(self, texts: Sequence[str]) -> FloatArray:
         keys = [self._key(text) for text in texts]

@@ -117,8 +117,8 @@ def page_from(payload: Mapping[str, Any]) -> Page:
 
 def document_payload(document: Document) -> Payload:
     own = {name: getattr(document, name) for name in _DOCUMENT}
-    known = {
-        "empty_pages": list(document.empty_pages), "ocr_pages": list(document.ocr_pages) or None,
+    known: Payload = {
+        "empty_pages": list(document.empty_pages),
         "ocr_pages": list(document.ocr_pages) or None,
         "replaces": list(document.replaces) or None,
     }

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from app.adapters import graph_payload as gp
 from app.adapters import payload as pl
-from app.errors import SextantError, StoreLocked, StoreUnavailable
+from app.errors import IndexMissing, SextantError, StoreLocked, StoreUnavailable
 from app.ports import R, RecordField
 from app.types import (
     Access,
@@ -86,7 +86,7 @@ class EdgeStore:
     ) -> "EdgeStore":
         """Take the folder's lock, then load it. Raises StoreLocked, IndexMismatch, StoreUnavailable."""
         if not create and not (directory / "stamp.json").exists():
-            raise StoreUnavailable(f"no index at {directory}; ingest some filings first")
+            raise IndexMissing(f"no index at {directory}; ingest some filings first")
         with _file_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
             lock = _take_lock(directory)

@@ -20,7 +20,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from app.adapters import graph_payload as gp
 from app.adapters import payload as pl
-from app.errors import Busy, IndexMismatch, StoreUnavailable, Timeout
+from app.errors import Busy, IndexMismatch, IndexMissing, StoreUnavailable, Timeout
 from app.ports import R, RecordField
 from app.types import (
     Access,
@@ -100,9 +100,7 @@ class ServerStore:
             with _server_errors(url):
                 if not await client.collection_exists(stamp.collection):
                     if not create:
-                        raise StoreUnavailable(
-                            f"no collection {stamp.collection!r} at {url}; ingest some filings first"
-                        )
+                        raise IndexMissing(f"no collection {stamp.collection!r} at {url}; ingest some filings first")
                     await store._create(tuple(_INDEXES), shards, replicas)
                 elif create and not await client.collection_exists(store._graph):
                     await store._create(("-graph",), shards, replicas)

@@ -118,6 +118,8 @@ class Crag:
     async def _refusal(
         self, question: Question, reading: Reading, hits: Sequence[Hit], absent: Sequence[str], tools: Tools
     ) -> Answer:
+        if not hits and not await tools.catalogue():
+            return await answer_from(question, (), tools)
         notes = await _hints(reading, absent, tools)
         if self.external:
             notes += [

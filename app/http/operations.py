@@ -38,7 +38,8 @@ async def healthz() -> Response:
 
 
 class Ready(TypedDict):
-    status: Literal["ready"]
+    status: Literal["ready", "empty"]
+    """`empty` where there is no filing to answer from yet."""
     index: IndexReply
 
 
@@ -48,9 +49,10 @@ async def readyz(request: Request) -> Response:
     try:
         async with asyncio.timeout(_READY_WITHIN_S):
             index = index_reply(await ports.store.stamp(), ports)
+            empty = await ports.catalogue.empty()
     except TimeoutError:
         raise Unavailable(f"store: no reply within {_READY_WITHIN_S:g} s") from None
-    return Json({"status": "ready", "index": index})
+    return Json({"status": "empty" if empty else "ready", "index": index})
 
 
 @router.get("/metrics", response_class=Response, summary="Prometheus metrics")

@@ -11,23 +11,21 @@ from httpx import ASGITransport, AsyncClient, Response
 
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.figures_sqlite import SqliteFigures
-from app.adapters.qdrant_edge import EdgeStore
 from app.main import create_app
-from app.opening import open_documents
+from app.opening import open_documents, open_served
 from app.ports import SparseEncoder
 from app.settings import Settings
 from app.tools import Ports
 from app.types import LegName
 from tests.conftest import started
 from tests.fakes import QuotingGenerator
-from tests.ingest.filings import HashEmbedder, stamp
+from tests.ingest.filings import HashEmbedder
 
 
 @asynccontextmanager
 async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
-    store = EdgeStore.open(settings.index_dir, stamp(settings.collection))
-    try:
-        embedder = HashEmbedder(float(os.environ.get("SECONDS_PER_TEXT", "0")))
+    embedder = HashEmbedder(float(os.environ.get("SECONDS_PER_TEXT", "0")))
+    async with open_served(settings, embedder, uploads=settings.accept_uploads) as store:
         sparse: Mapping[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
         figures = SqliteFigures(settings.figures_file)
         async with open_documents(settings, store, embedder, figures, uploads=settings.accept_uploads) as (
@@ -37,8 +35,6 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
             yield Ports(
                 store, embedder, sparse, QuotingGenerator(), figures=figures, ingestion=ingestion, images=images
             )
-    finally:
-        store.close()
 
 
 @asynccontextmanager

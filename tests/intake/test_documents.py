@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from app.errors import IndexMissing
 from tests.ingest.filings import prose, write_pdf
 from tests.intake.service import finished, ingested, serving, upload
 from tests.test_http_operations import samples
@@ -44,6 +45,27 @@ async def test_an_upload_can_be_asked_about_when_its_job_is_done(tmp_path: Path,
     assert got["rag_ingest_pages_total"] == 2
     assert got["rag_ingest_queue"] == 0
     assert [path.name for path in (data / "uploads" / "filings").iterdir()] == ["owner.lock"]
+
+
+async def test_without_an_index_it_begins_with_an_empty_one(tmp_path: Path) -> None:
+    question = {"question": "Ombrell sold 300 units in region"}
+    async with serving(tmp_path / "new") as client:
+        before = await client.get("/readyz")
+        replies = {
+            arch: (await client.post(f"/query/{arch}", json=question)).json() for arch in ("naive", "hybrid", "crag")
+        }
+        await ingested(client, "ombrell.pdf", pdf(tmp_path, prose("Ombrell")))
+        after = await client.get("/readyz")
+        answer = (await client.post("/query/hybrid", json=question)).json()
+    assert (before.status_code, before.json()["status"]) == (200, "empty")
+    for arch, reply in replies.items():
+        assert (reply["abstained"], reply["reason"]) == (True, "no_passages"), arch
+        assert "POST /documents" in reply["notes"][0]
+    assert after.json()["status"] == "ready"
+    assert answer["citations"]
+    with pytest.raises(IndexMissing, match="ingest some filings first"):
+        async with serving(tmp_path / "other", accept_uploads=False):
+            pass
 
 
 async def test_a_body_that_is_the_file_itself(tmp_path: Path, data: Path) -> None:
