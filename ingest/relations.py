@@ -83,7 +83,7 @@ def stated(text: str) -> Iterator[Stated]:
         for match in rule.pattern.finditer(flat):
             detail = (match.groupdict().get("detail") or "").strip() or None
             listed = rule.predicate not in ("auditor", "headquarters")
-            for name in _members(match["names"]) if listed else [match["names"]]:
+            for name in _members(match["names"]) if listed else [match["names"].rpartition(" of ")[2]]:
                 yield Stated(rule.predicate, rule.type, name, *match.span(), detail)
     yield from _officers(text)
 

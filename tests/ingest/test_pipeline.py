@@ -9,7 +9,7 @@ import pytest
 
 from app.adapters.bm25 import Bm25Encoder
 from app.errors import DocumentError, StoreUnavailable
-from app.types import Chunk, ChunkVectors, Document, Figure, Page
+from app.types import Chunk, ChunkVectors, Document, Figure, Filter, Page, Relation
 from ingest.chunking import StructureChunker
 from ingest.indexing import Index
 from ingest.parsing import Job, parse, slug
@@ -89,6 +89,7 @@ def contents(store: FakeStore) -> dict[str, Any]:
     return {
         "documents": {key: replace(value, ingested_at="") for key, value in store._documents.items()},
         "pages": store._pages,
+        "records": store._records,
         "chunks": {
             key: (chunk, vectors.dense.tolist(), vectors.sparse) for key, (chunk, vectors) in store._chunks.items()
         },
@@ -350,3 +351,29 @@ def test_a_document_id_depends_on_tenant_and_content() -> None:
     # printf 'default\nabc' | sha256sum
     assert document_id("a", "default", "abc") == "a-eaf5bea678"
     assert document_id("a", "other", "abc") != document_id("a", "default", "abc")
+
+
+SIGNED = "Report of Penny & Dime LLP, an independent registered public accounting firm.\n/s/ Penny & Dime LLP"
+
+
+async def test_the_graph_of_a_filing_comes_and_goes_with_it(tmp_path: Path) -> None:
+    """Three filings share an auditor; without the second, all is as if it had never been there."""
+    paths = [write_pdf(tmp_path / f"{name}.pdf", prose(name), SIGNED) for name in ("alder", "birch", "cedar")]
+    held, never = FakeStore(stamp()), FakeStore(stamp())
+    outcomes = await ingest(held, *paths, graph=True)
+    await ingest(never, paths[0], paths[2], graph=True)
+    assert all(outcome.graph and outcome.graph.relations for outcome in outcomes)
+    assert len(await held.records(Relation, Filter(), {"predicate": ["auditor"]})) == 3
+    birch = next(document for document in await held.documents() if "birch" in document.id)
+    removed = await Index(held, HashEmbedder(), {}).remove(birch)
+    assert removed.records > 0
+    assert contents(held) == contents(never)
+
+
+async def test_a_filing_ingested_without_the_graph_loses_the_one_it_had(tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "alder.pdf", SIGNED)
+    store = FakeStore(stamp())
+    await ingest(store, path, graph=True)
+    assert store._records
+    await ingest(store, path, acl=("board",))
+    assert store._records == {}
