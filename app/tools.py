@@ -19,6 +19,7 @@ from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
 from app.graph.communities import Community
 from app.graph.overview import Overviews
+from app.maxsim import maxsim
 from app.ports import (
     Embedder,
     ExternalSearch,
@@ -32,6 +33,7 @@ from app.ports import (
     Reranker,
     SparseEncoder,
     Store,
+    TokenEmbedder,
 )
 from app.types import (
     Access,
@@ -102,6 +104,7 @@ class Ports:
     packer: Packer | None = None
     """None where a model is shown whole passages."""
     external: ExternalSearch | None = None
+    tokens: TokenEmbedder | None = None
     caches: Caches = field(default_factory=Caches)
     calibration: Calibration = field(default_factory=shipped_calibration)
     measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
@@ -193,6 +196,11 @@ class Tools:
             raise Unavailable(f"this index has no {leg!r} leg")
         return encoder.queries([text])[0]
 
+    async def embed_sparse(self, leg: LegName, text: str) -> SparseVector:
+        """As `encode_sparse`, by an encoder that is a model."""
+        async with self._step("embed", texts=1, side="query", leg=leg):
+            return await asyncio.to_thread(self.encode_sparse, leg, text)
+
     async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
         """All legs in one round trip, seen with the caller's rights whatever `where` says."""
         where = Filter(where.conditions, self.access)
@@ -225,6 +233,15 @@ class Tools:
             scores, known = await cache.filled(keys, lambda fresh: reranker.score(query, [texts[i] for i in fresh]))
             step.ops, step.detail["cached"] = {"rerank": len(hits) - known}, known
             return scores
+
+    async def late(self, query: str, hits: Sequence[Hit]) -> list[float]:
+        """MaxSim per hit, in the hits' order; an op is a row, one token of the query against all of a passage's."""
+        if self.ports.tokens is None:
+            raise Unavailable("this service embeds no tokens; leave the late option off")
+        async with self._step("late", passages=len(hits)) as step:
+            own, *others = await self.ports.tokens.tokens([query, *(hit.chunk.searchable for hit in hits)])
+            step.ops = {"late": len(own) * len(hits)}
+            return await asyncio.to_thread(lambda: [maxsim(own, other) for other in others])
 
     async def pack(self, question: str, hits: Sequence[Hit]) -> tuple[Excerpt, ...] | None:
         """What of the hits a model is to be shown; None: all of it."""

@@ -298,6 +298,8 @@ class IndexStamp:
     chunker: str
     """Name and version of the chunker, parameters included."""
     schema: int = 1
+    splade: str = "none"
+    """Name of the learned sparse model."""
 
 
 @dataclass(frozen=True, slots=True)

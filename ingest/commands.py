@@ -15,10 +15,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from app.adapters.bm25 import Bm25Encoder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.errors import SextantError, StoreUnavailable
-from app.opening import any_stamp, index_stamp, open_embedder, open_store
+from app.opening import any_stamp, index_stamp, open_embedder, open_sparse, open_store
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
 from ingest import figure_commands, graph_commands
@@ -65,7 +64,7 @@ async def open_index(settings: Settings, create: bool) -> AsyncIterator[Index]:
     try:
         stamp = index_stamp(settings, embedder, read_chunker(settings.chunker).name)
         async with open_store(settings, stamp, create=True) as store:
-            yield Index(store, embedder, {"bm25": Bm25Encoder()}, figures, settings.originals_dir)
+            yield Index(store, embedder, await open_sparse(settings), figures, settings.originals_dir)
     finally:
         embedder.close()
 

@@ -285,6 +285,10 @@ class LetterEmbedder:
 
     queries = passages
 
+    async def tokens(self, texts: Sequence[str]) -> list[FloatArray]:
+        """A token per word."""
+        return [await self.passages(text.split()) for text in texts]
+
 
 class WordEncoder:
     """A term per distinct word, weight 1; its index is the sum of its letters' code points."""

@@ -24,8 +24,9 @@ class Hybrid:
     dense_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     bm25_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     splade_weight: Annotated[
-        float, Field(ge=0, le=100, description="Of a third leg, which the index must have; 0 does not search it.")
-    ] = 0.0
+        float | None,
+        Field(ge=0, le=100, description="Of learned sparse vectors, a third leg; null: 1 where the index has them."),
+    ] = None
     query_filters: Annotated[
         bool, Field(description="Search only the filings that the question names by company, form and period.")
     ] = True
@@ -34,6 +35,9 @@ class Hybrid:
         int, Field(ge=0, le=200, description="Best candidates reordered with a cross-encoder's scores; 0 is off.")
     ] = 0
 
+    late: Annotated[
+        int, Field(ge=0, le=100, description="Best candidates reordered with MaxSim over their tokens; 0 is off.")
+    ] = 0
     rewrite: Annotated[
         Rewrite,
         Field(
@@ -47,19 +51,21 @@ class Hybrid:
 
     async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
         """The k best passages."""
-        return await self._retrieval().best(question, tools, narrow=self.query_filters)
+        third = float("splade" in tools.ports.sparse) if self.splade_weight is None else self.splade_weight
+        return await self._retrieval(third).best(question, tools, narrow=self.query_filters)
 
     async def fused(self, question: Question, terms: str, where: Filter, tools: Tools) -> list[Hit]:
         """The whole pool, best first; `terms` are what BM25 searches for."""
-        return await self._retrieval().fused(question, terms, where, tools)
+        return await self._retrieval(self.splade_weight or 0.0).fused(question, terms, where, tools)
 
-    def _retrieval(self) -> Retrieval:
+    def _retrieval(self, splade_weight: float) -> Retrieval:
         return Retrieval(
             self.pool,
             self.c,
             self.dense_weight,
             self.bm25_weight,
             self.rerank,
-            self.splade_weight,
+            splade_weight,
             self.rewrite,
+            self.late,
         )

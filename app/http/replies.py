@@ -233,6 +233,7 @@ class ModelsReply(TypedDict):
     embedder: str
     dimensions: int
     sparse: str
+    splade: str
     chunker: str
     generator: str
     reranker: str | None
@@ -250,6 +251,7 @@ def index_reply(stamp: IndexStamp, ports: Ports) -> IndexReply:
         "embedder": stamp.embedder,
         "dimensions": stamp.dimensions,
         "sparse": stamp.sparse,
+        "splade": stamp.splade,
         "chunker": stamp.chunker,
         "generator": ports.generator.name,
         "reranker": None if ports.reranker is None else ports.reranker.name,

@@ -1,15 +1,17 @@
 """Hybrid: two legs, one round trip, one fused ranking."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
 from app.architectures.hybrid import Hybrid
 from app.errors import Unavailable
-from app.tools import Tools
-from app.types import Condition, Filter, Question
+from app.tools import Ports, Tools
+from app.types import ChunkVectors, Condition, Filter, Question
 from tests.conftest import MakePorts
-from tests.fakes import QuotingGenerator, fake_ports
+from tests.fakes import FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder, fake_ports
 
 pytestmark = pytest.mark.anyio
 
@@ -104,3 +106,54 @@ async def test_reranking_without_a_cross_encoder_says_which_setting() -> None:
     tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator()))
     with pytest.raises(Unavailable, match="RERANKER_MODEL"):
         await Hybrid(rerank=5).answer(Question("bb"), tools)
+
+
+async def test_a_third_leg_is_searched_in_the_same_round_trip_and_fused() -> None:
+    ports = await fake_ports()
+    tools = Tools(replace(ports, sparse={**ports.sparse, "splade": WordEncoder()}))
+    answer = await Hybrid(splade_weight=2.0).answer(Question("revenue"), tools)
+    [search] = [step for step in tools.trace if step.name == "search"]
+    assert search.detail["legs"] == ["dense", "bm25", "splade"]
+    assert search.detail["hits"] == [3, 2, 0], "no chunk has a splade vector here"
+    assert set(answer.passages[0].legs) == {"dense", "bm25"}
+
+
+async def test_a_third_leg_that_the_index_lacks_is_an_error_rather_than_left_out() -> None:
+    with pytest.raises(Unavailable, match="splade"):
+        await Hybrid(splade_weight=1.0).answer(Question("revenue"), Tools(await fake_ports()))
+
+
+async def with_splade() -> Ports:
+    """All three texts have a learned vector, here of their words again."""
+    ports = await fake_ports(texts=TEXTS, generator=QuotingGenerator())
+    chunks = await ports.store.chunks([str(uuid5(NAMESPACE_OID, text)) for text in TEXTS], Filter())
+    words, dense = WordEncoder().passages(TEXTS), await LetterEmbedder().passages(TEXTS)
+    vectors = [ChunkVectors(d, {"bm25": w, "splade": w}) for d, w in zip(dense, words, strict=True)]
+    assert isinstance(ports.store, FakeStore)
+    await ports.store.put_chunks(chunks, vectors)
+    return replace(ports, sparse={**ports.sparse, "splade": WordEncoder()})
+
+
+async def test_the_third_leg_is_searched_where_the_index_has_it() -> None:
+    tools = Tools(await with_splade())
+    answer = await Hybrid(c=0).answer(Question("bb"), tools)
+    assert {name: leg.rank for name, leg in answer.passages[0].legs.items()} == {"bm25": 1, "dense": 1, "splade": 1}
+    assert answer.passages[0].score == 3.0
+    assert tools.cost.ops_by_kind == {"dense": 3, "sparse": 6}
+    silenced = Tools(await with_splade())
+    await Hybrid(splade_weight=0).answer(Question("bb"), silenced)
+    assert silenced.cost.ops_by_kind == {"dense": 3, "sparse": 3}
+
+
+async def test_late_interaction_reorders_the_best_and_is_priced_by_rows() -> None:
+    ports = await fake_ports(texts=("q abab", "ab", "x bb"), generator=QuotingGenerator())
+    tools = Tools(replace(ports, tokens=LetterEmbedder()))
+    answer = await Hybrid(late=2).answer(Question("bb x"), tools)
+    scores = {hit.chunk.text: hit.legs["late"].score for hit in answer.passages if "late" in hit.legs}
+    assert len(scores) == 2
+    assert scores["x bb"] == pytest.approx(1.0)
+    # Two words of the question, each a row over each of the two passages' words.
+    assert tools.cost.ops_by_kind["late"] == 4
+    assert [hit.rank for hit in answer.passages] == [1, 2, 3]
+    with pytest.raises(Unavailable, match="late"):
+        await Hybrid(late=2).answer(Question("bb"), Tools(ports))
