@@ -12,7 +12,7 @@ from app.architectures.hybrid import Hybrid
 from app.citations import cite
 from app.errors import Unavailable
 from app.fusion import rrf
-from app.graph.asking import Asked, Mode, asked
+from app.graph.asking import Asked, Mode, asked, role_of
 from app.graph.communities import Community, helpfulness
 from app.graph.counting import counted, resectored, scope
 from app.graph.neighbourhood import around, ranked
@@ -24,6 +24,10 @@ from app.types import Answer, Entity, Filter, Hit, Question
 
 _POOL = 100
 """Passages of the walk's ranking that are fused."""
+_BEYOND = frozenset(
+    ("supplier", "customer", "competitor", "lender", "acquisition", "subsidiary", "partner", "litigant", "auditor")
+)
+"""Relations that lead out of the filings that a question names; without one of them the walk stays in those."""
 _DRIFT = 3
 """Most helpful communities from whose entities a walk begins."""
 _NONE = (
@@ -50,7 +54,7 @@ class Graph:
     seeds: Annotated[int, Field(ge=0, le=100, description="Passages from which the walk starts, besides names.")] = 20
     damping: Annotated[float, Field(ge=0, lt=1, description="Of the walk: the share of steps that are followed.")] = 0.5
     communities: Annotated[int, Field(ge=1, le=50, description="Most helpful communities that are reduced.")] = 8
-    weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 2.0
+    weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 1.0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         taken = asked(question.text)
@@ -96,9 +100,10 @@ class Graph:
             found = await Hybrid().fused(question, question.text, where, tools)
         mapped = await self._mapped(found, where, tools) if mode in ("global", "drift") else []
         if mode == "global" and mapped:
-            return reduced(found, mapped, question.k)
+            return rrf({"search": found, "map": reduced(found, mapped)})[: question.k]
         keys = [key for community in mapped[:_DRIFT] for key in community.keys]
-        return await self._walked(question, found, keys, tools)
+        reach = question.where if role_of(question.text) in _BEYOND or keys else where
+        return await self._walked(question, reach, found, keys, tools)
 
     async def _mapped(self, found: Sequence[Hit], where: Filter, tools: Tools) -> list[Community]:
         """The communities that help, the most helpful first; the trace has all that are above 0 of 100."""
@@ -110,9 +115,11 @@ class Graph:
             raise Unavailable(_NONE)
         return [community for _, community in scored]
 
-    async def _walked(self, question: Question, found: list[Hit], keys: Sequence[str], tools: Tools) -> list[Hit]:
+    async def _walked(
+        self, question: Question, where: Filter, found: list[Hit], keys: Sequence[str], tools: Tools
+    ) -> list[Hit]:
         seeds = found[: self.seeds]
-        near = await around(question.text, seeds, question.where, tools, hops=self.hops, keys=keys)
+        near = await around(question.text, seeds, where, tools, hops=self.hops, keys=keys)
         if near is None:
             tools.note("no graph", why=_NONE)
             return found[: question.k]
@@ -121,7 +128,7 @@ class Graph:
         tools.note("walk", entities=len(near.passages), named=sorted(near.named), relations=len(near.relations))
         known = {hit.chunk.id: hit.chunk for hit in found}
         missing = [each for each in order if each not in known]
-        known |= {chunk.id: chunk for chunk in (await tools.chunks(missing, question.where) if missing else [])}
+        known |= {chunk.id: chunk for chunk in (await tools.chunks(missing, where) if missing else [])}
         walked = [known[each] for each in order if each in known]
         steps = [Hit(chunk, rank, 1 / rank) for rank, chunk in enumerate(walked, start=1)]
         return rrf({"search": found, "graph": steps}, weights={"graph": self.weight})[: question.k]
@@ -139,7 +146,7 @@ def graded(communities: Iterable[Community], weights: Mapping[str, float]) -> li
     return kept
 
 
-def reduced(found: Sequence[Hit], communities: Sequence[Community], k: int) -> list[Hit]:
+def reduced(found: Sequence[Hit], communities: Sequence[Community]) -> list[Hit]:
     """One passage of each community in turn, best first within it, so that all that help are heard."""
     queues = [deque(hit for hit in found if hit.chunk.id in community.passages) for community in communities]
     taken: dict[str, Hit] = {}
@@ -150,5 +157,4 @@ def reduced(found: Sequence[Hit], communities: Sequence[Community], k: int) -> l
             if queue:
                 hit = queue.popleft()
                 taken[hit.chunk.id] = hit
-    rest = [hit for hit in found if hit.chunk.id not in taken]
-    return [replace(hit, rank=rank) for rank, hit in enumerate([*taken.values(), *rest][:k], start=1)]
+    return [replace(hit, rank=rank) for rank, hit in enumerate(taken.values(), start=1)]

@@ -75,8 +75,8 @@ def _headline(asked: Asked, what: str, groups: Mapping[str, Sequence[Member]]) -
         parts = [f"{name}: {_listed([m.company for m in members])}" for name, members in groups.items()]
         return f"{'; '.join(parts)}."
     if asked.unit == "filing":
-        counts = f"{_number(len(filings), 'filing')} of {_number(len(companies), 'company')} with {what}"
-        return f"{counts}: {_listed(list(groups))}."
+        how_many = f"{_number(len(filings), 'filing')} of {_number(len(companies), 'company')}"
+        return f"{how_many} with {what}: {_listed(list(groups))}."
     if asked.unit == "company":
         first = next(iter(groups))
         most = sum(m.weight for m in groups[first])
