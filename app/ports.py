@@ -56,6 +56,9 @@ class Store(Protocol):
     async def count(self, where: Filter) -> int:
         """Chunks that match, exactly."""
 
+    async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
+        """Dense vectors of the first `limit` matching chunks by id, which is a hash; shape (chunks, dimensions)."""
+
     async def chunks(self, ids: Sequence[str], where: Filter) -> list[Chunk]:
         """Those of these chunks that match, in the ids' order."""
 

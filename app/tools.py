@@ -63,6 +63,8 @@ from app.types import (
 
 _WEAKEST: tuple[OpsSource, ...] = ("bound", "reported", "counted")
 _MILLION = Decimal(1_000_000)
+_SAMPLED = 1000
+"""Chunks from which a corpus' mean vector is taken: it is then within 0.03 of that of all."""
 T = TypeVar("T")
 
 ACTION: ContextVar[int | None] = ContextVar("action", default=None)
@@ -285,6 +287,13 @@ class Tools:
             step.ops = {"graph": overview.read}
             step.detail |= {"communities": len(overview.communities), "fresh": overview.fresh}
             return overview.communities
+
+    async def corpus_mean(self) -> FloatArray:
+        """Mean of the dense vectors of (a sample of) the caller's chunks, shape (dimensions,); zeros where none is."""
+        async with self._step("mean") as step:
+            rows = await self.ports.store.dense_sample(Filter((), self.access), _SAMPLED)
+            step.detail["chunks"] = len(rows)
+            return rows.mean(axis=0) if len(rows) else np.zeros(self.ports.embedder.dimensions, np.float32)
 
     async def pages(self, keys: Sequence[tuple[str, int]]) -> list[Page | None]:
         async with self._step("pages", pages=len(keys)):

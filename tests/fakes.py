@@ -139,6 +139,10 @@ class FakeStore:
         ]
         return sorted(visible, key=lambda document: document.id)
 
+    async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
+        passing = sorted(self._passing(where), key=lambda chunk: chunk.id)[:limit]
+        return payload.rows([self._chunks[chunk.id][1].dense for chunk in passing], self._stamp.dimensions)
+
     async def count(self, where: Filter) -> int:
         return len(self._passing(where))
 

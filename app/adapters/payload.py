@@ -30,6 +30,7 @@ from app.types import (
     Document,
     DocumentMeta,
     Filter,
+    FloatArray,
     Hit,
     IndexStamp,
     Leg,
@@ -197,6 +198,11 @@ def check_stamp(found: IndexStamp, expected: IndexStamp, place: str) -> None:
             f"the index at {place} was built differently: {'; '.join(differences)}. "
             "Set the models and CHUNKER back, or ingest into another collection (COLLECTION=<new name>)."
         )
+
+
+def rows(vectors: Sequence[Any], dimensions: int) -> FloatArray:
+    """Dense vectors as an engine gives them, as shape (vectors, dimensions)."""
+    return np.asarray(vectors, np.float32).reshape(len(vectors), dimensions)
 
 
 def check_chunks(chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors], dimensions: int) -> None:

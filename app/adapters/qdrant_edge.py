@@ -26,6 +26,7 @@ from app.types import (
     Document,
     Entity,
     Filter,
+    FloatArray,
     IndexStamp,
     Leg,
     LegResult,
@@ -174,6 +175,16 @@ class EdgeStore:
 
     async def count(self, where: Filter) -> int:
         return await self._run(lambda: self._count(where))
+
+    async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
+        def read() -> FloatArray:
+            rest = edge_filter(pl.rest_filter(where, self._hidden))
+            request = edge.ScrollRequest(limit=limit, filter=rest, with_payload=False, with_vector=[pl.DENSE])
+            records = self._shard("chunks").scroll(request)[0]
+            found = [record.vector[pl.DENSE] for record in records if isinstance(record.vector, dict)]
+            return pl.rows(found, self._stamp.dimensions)
+
+        return await self._run(read)
 
     async def chunk_ids(self, document_id: str) -> list[str]:
         """In the document's order."""

@@ -29,6 +29,7 @@ from app.types import (
     Document,
     Entity,
     Filter,
+    FloatArray,
     IndexStamp,
     Leg,
     LegResult,
@@ -250,6 +251,18 @@ class ServerStore:
         rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
         with _server_errors(self._url):
             return (await self._client.count(self._chunks, rest, exact=True)).count
+
+    async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
+        return await self._seen(lambda hidden: self._dense_sample(where, limit, hidden))
+
+    async def _dense_sample(self, where: Filter, limit: int, hidden: Collection[str]) -> FloatArray:
+        rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
+        with _server_errors(self._url):
+            records, _ = await self._client.scroll(
+                self._chunks, rest, limit=limit, with_payload=False, with_vectors=[pl.DENSE]
+            )
+        found = [record.vector[pl.DENSE] for record in records if isinstance(record.vector, dict)]
+        return pl.rows(found, self._stamp.dimensions)
 
     async def chunk_ids(self, document_id: str) -> list[str]:
         """In the document's order."""

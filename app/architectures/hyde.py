@@ -26,10 +26,16 @@ class Hyde:
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     max_tokens: Annotated[int, Field(ge=16, le=1024, description="Length of a passage.")] = 160
 
+    remove_mean: Annotated[
+        bool, Field(description="Leave out of the mixed query what all filings have in common: their mean's direction.")
+    ] = False
+
     async def answer(self, question: Question, tools: Tools) -> Answer:
         [query] = await tools.embed_queries([question.text])
         if self.alpha > 0:
             query = self._mixed(query, await tools.embed_passages(await self._written(question, tools)))
+            if self.remove_mean:
+                query = _without(await tools.corpus_mean(), query)
         [dense] = await tools.search([Leg("dense", query, question.k)], question.where)
         return await answer_from(question, dense.hits, tools)
 
@@ -50,3 +56,16 @@ class Hyde:
         mixed = (1 - self.alpha) * query + self.alpha * passages.mean(axis=0)
         norm = float(np.linalg.norm(mixed))
         return np.asarray(mixed / norm, np.float32) if norm > 1e-6 else query
+
+
+def _without(mean: FloatArray, query: FloatArray) -> FloatArray:
+    """The query less its part along the corpus' mean, unit norm; itself where nothing would be left.
+
+    ⟨q − ⟨q,m⟩m, d⟩ = ⟨q, d − ⟨d,m⟩m⟩ for a unit m, so that passages need not change (Mu and Viswanath 2018,
+    All-but-the-Top).
+    """
+    norm = float(np.linalg.norm(mean))
+    axis = mean / norm if norm > 1e-6 else mean
+    rest = query - float(query @ axis) * axis
+    length = float(np.linalg.norm(rest))
+    return np.asarray(rest / length, np.float32) if length > 1e-3 else query

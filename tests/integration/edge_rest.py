@@ -82,11 +82,15 @@ class Collection:
 
     def scroll(self, body: Body) -> Body:
         request = edge.ScrollRequest(
-            offset=body.get("offset"), limit=body["limit"], filter=_filter(body), with_payload=body["with_payload"]
+            offset=body.get("offset"),
+            limit=body["limit"],
+            filter=_filter(body),
+            with_payload=body["with_payload"],
+            with_vector=body.get("with_vector", False),
         )
         records, following = self.shard.scroll(request)
         return {
-            "points": [{"id": str(record.id), "payload": record.payload} for record in records],
+            "points": [{"id": str(r.id), "payload": r.payload, "vector": r.vector} for r in records],
             "next_page_offset": None if following is None else str(following),
         }
 

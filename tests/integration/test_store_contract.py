@@ -631,3 +631,16 @@ async def test_nobody_reads_records_or_chunks_that_are_not_theirs(store: Writabl
         held = await store.records(Entity, where, {"keys": ["company:acme"]})
         assert sorted(each.document_id for each in held) == expected
         assert len(await store.chunks([chunk(0, "b-1").id], where)) == ("b-1" in expected)
+
+
+async def test_a_sample_of_dense_vectors_is_of_what_the_caller_may_see(store: WritableStore) -> None:
+    theirs = chunk(2, tenant="other")
+    chunks = [chunk(0), chunk(1), theirs]
+    await store.put_chunks(chunks, [vectors(X), vectors(Y), vectors(-X)])
+    everything = await store.dense_sample(EVERYONE, 10)
+    assert everything.dtype == np.float32
+    assert sorted(everything.tolist()) == sorted([X.tolist(), Y.tolist()])
+    first = min((chunk(0).id, X.tolist()), (chunk(1).id, Y.tolist()))[1]
+    assert (await store.dense_sample(EVERYONE, 1)).tolist() == [first]
+    nobody = await store.dense_sample(Filter((), Access("nobody")), 10)
+    assert nobody.shape == (0, STAMP.dimensions)
