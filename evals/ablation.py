@@ -60,10 +60,15 @@ async def run(
     base: tuple[Asking, System], others: Sequence[tuple[str, Asking, System]], questions: Sequence[Question]
 ) -> list[Effect]:
     """The base and each named other system, over its own index, on the same questions."""
-    found: list[tuple[str, str, dict[str, float], dict[str, float]]] = []
+    found: list[tuple[str, str, Mapping[str, float], Mapping[str, float]]] = []
     for measure in MEASURES:
         before = await values_of(*base, questions, measure)
         found += [(n, measure, before, await values_of(asking, s, questions, measure)) for n, asking, s in others]
+    return effects(found)
+
+
+def effects(found: Sequence[tuple[str, str, Mapping[str, float], Mapping[str, float]]]) -> list[Effect]:
+    """Of (variant, measure, the base's values and the variant's, by question id)."""
     pairs = [paired(after, before) for _, _, before, after in found]
     adjusted = holm([pair.p for pair in pairs])
     return [

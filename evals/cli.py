@@ -9,10 +9,12 @@ _EXAMPLES = """examples:
   sextant-eval matrix --questions qa.jsonl --run runs/a             every architecture, every class; writes a report
   sextant-eval matrix --questions qa.jsonl --run runs/a --estimate  what would that cost
   sextant-eval ablate --questions qa.jsonl --arch hybrid --switch query_filters,c=20,bm25_weight=0.5
+  sextant-eval chunking --filings FOLDER --questions qa.jsonl --chunker structure --chunker parent:max_tokens=64
   sextant-eval ir sets/* --baseline bm25.json                       public retrieval sets, leg by leg
   sextant-eval stress --questions qa.jsonl --run runs/stress        what is trusted when passages lie (on a copy)
   sextant-eval rerank sets/* --questions qa.jsonl                   the same candidates with and without RERANKER_MODEL
   sextant-eval injections                                           orders planted in a filing: is any obeyed
+  sextant-eval study                                                what each architecture wins and damages, and why
   sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
@@ -59,11 +61,13 @@ def _parser() -> argparse.ArgumentParser:
     _figures(commands.add_parser("figures", parents=[subject], help="is the number asked for in a retrieved table"))
     _matrix(commands.add_parser("matrix", parents=[subject], help="architectures by classes of questions"))
     _ablate(commands.add_parser("ablate", parents=[subject], help="one thing changed at a time"))
+    _chunking(commands.add_parser("chunking", parents=[output], help="chunk strategies on the same questions"))
     _ir(commands.add_parser("ir", parents=[output], help="retrieval sets in BEIR's form, leg by leg"))
     _calibrate(commands.add_parser("calibrate", parents=[output], help="fit crag's grader to a collection"))
     _stress(commands.add_parser("stress", parents=[subject], help="answers over a collection made worse"))
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
+    _study(commands.add_parser("study", parents=[output], help="the architectures over a geometry, no model needed"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix")
     comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
     comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
@@ -122,11 +126,39 @@ def _injections(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parallel", metavar="N", type=_positive, default=4, help="systems at once (default: 4)")
 
 
+def _study(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--seeds", metavar="N", type=_positive, default=20, help="corpora drawn (default: 20)")
+    add("--out", metavar="DIR", type=Path, default=Path("build") / "study", help="what to write to (default: build/study)")
+    add("--filings", metavar="RUN", type=Path, help="a run of matrix: which statements hold on its filings")
+    add("--parallel", metavar="N", type=_positive, help="seeds at once (default: a core each)")
+
+
 def _ablate(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 100)
     add = parser.add_argument
     add("--switch", metavar="A,B=2", default="", help="options to change: a name flips, name=value sets")
     add("--index", metavar="DIR", type=Path, action="append", default=[], help="data directory of another index")
+
+
+def _chunking(parser: argparse.ArgumentParser) -> None:
+    _passages(parser, 10)
+    add = parser.add_argument
+    add("--filings", metavar="PATH", nargs="+", required=True, help="what is indexed, once for each strategy")
+    add(
+        "--questions",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="JSONL file; those whose evidence is indexed count",
+    )
+    strategies = "structure:header=none, fixed, ...; repeat it; the others are compared with the first"
+    add("--chunker", metavar="S", action="append", help=f"{strategies} (default: structure and fixed)")
+    add("--arch", metavar="A,B", default="hybrid,naive", help="systems (default: hybrid,naive)")
+    add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
+    add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    add("--parallel", metavar="N", type=_positive, default=4, help="questions at once (default: 4)")
+    add("--run", metavar="DIR", type=Path, help="keep indexes and replies here and take those already kept")
 
 
 def _rerank(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from evals import (
     ablation,
     budget,
     calibration,
+    chunking,
     compare,
     conformance,
     figures,
@@ -39,6 +40,7 @@ from evals.judging import open_bench
 from evals.plants import KINDS
 from evals.questions import Question, load_questions
 from evals.record import Record
+from evals.study.command import study_command
 from evals.subjects import HttpSubject, fingerprint, parse_system, systems
 
 OK, VIOLATED, USAGE, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -171,6 +173,23 @@ async def ablate_command(options: argparse.Namespace) -> int:
     return OK
 
 
+async def chunking_command(options: argparse.Namespace) -> int:
+    folder = options.run or Path("build") / "runs" / f"{options.questions.stem}-chunking"
+    folder.mkdir(parents=True, exist_ok=True)
+    systems = [parse_system(text) for text in options.arch.split(",")]
+    found = await chunking.run(
+        options.chunker or ["structure", "fixed"],
+        options.filings,
+        _questions(options),
+        systems,
+        folder,
+        k=options.k,
+        parallel=options.parallel,
+    )
+    _write(json.dumps(asdict(found), indent=2) if options.json else chunking.table(found))
+    return OK
+
+
 async def ir_command(options: argparse.Namespace) -> int:
     given = {name: value for name in ("k1", "b", "average_length") if (value := getattr(options, name)) is not None}
     fixed = options.average_length is not None
@@ -298,9 +317,11 @@ COMMANDS = {
     "matrix": matrix_command,
     "compare": compare_command,
     "ablate": ablate_command,
+    "chunking": chunking_command,
     "ir": ir_command,
     "rerank": rerank_command,
     "calibrate": calibrate_command,
     "stress": stress_command,
     "injections": injections_command,
+    "study": study_command,
 }

@@ -16,13 +16,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from app.adapters.figures_sqlite import SqliteFigures
-from app.errors import SextantError, StoreUnavailable
+from app.errors import InvalidOptions, SextantError, StoreUnavailable
 from app.opening import any_stamp, index_stamp, open_embedder, open_sparse, open_store
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
-from ingest import figure_commands, graph_commands
+from ingest import fetch_command, figure_commands, graph_commands
 from ingest.chunking import read_chunker
-from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE
+from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE, parse_arguments
 from ingest.indexing import Index
 from ingest.ocr import INSTALL, is_installed
 from ingest.pipeline import Batch, Options
@@ -78,7 +78,8 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     try:
         given = {name: getattr(options, name, None) for name in ("collection", "chunker")}
         settings = read_settings(**{name: value for name, value in given.items() if value})
-    except ValueError as error:
+        read_chunker(settings.chunker)
+    except (ValueError, InvalidOptions) as error:
         report.error(f"settings: {error}")
         return USAGE
     commands = {
@@ -89,6 +90,7 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
         "figures": _figures,
         "graph": _graph,
         "sql": _sql,
+        "fetch": _fetch,
     }
     command = commands[options.command]
     try:
@@ -221,6 +223,13 @@ async def _figures(options: argparse.Namespace, settings: Settings, open_index: 
 async def _graph(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     async with open_index(settings, False) as index:
         return await graph_commands.derive(options, index, report)
+
+
+async def _fetch(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    status = await fetch_command.fetch(options, settings, report)
+    if options.dry_run or not options.ingest or not options.to.is_dir():
+        return status
+    return max(status, await _ingest(parse_arguments(["ingest", str(options.to)]), settings, open_index, report))
 
 
 async def _sql(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

@@ -15,7 +15,7 @@ from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.qdrant_edge import EdgeStore
 from app.settings import Settings
 from app.types import FloatArray, IndexStamp
-from ingest.chunking import StructureChunker
+from ingest.chunking import StructureChunker, read_chunker
 from ingest.indexing import Index
 
 DIMENSIONS = 8
@@ -93,14 +93,15 @@ def _unit(text: str) -> FloatArray:
     return unit
 
 
-def stamp(collection: str = "filings") -> IndexStamp:
-    return IndexStamp(collection, HashEmbedder.name, DIMENSIONS, Bm25Encoder().name, StructureChunker().name)
+def stamp(collection: str = "filings", chunker: str = StructureChunker().name) -> IndexStamp:
+    return IndexStamp(collection, HashEmbedder.name, DIMENSIONS, Bm25Encoder().name, chunker)
 
 
 @asynccontextmanager
 async def open_embedded(settings: Settings, create: bool) -> AsyncIterator[Index]:
     """The embedded store of the settings with the hashing embedder, as slow as SECONDS_PER_TEXT says."""
-    store = EdgeStore.open(settings.index_dir, stamp(settings.collection), create=create)
+    chunker = read_chunker(settings.chunker).name if create else ""
+    store = EdgeStore.open(settings.index_dir, stamp(settings.collection, chunker), create=create)
     try:
         seconds = float(os.environ.get("SECONDS_PER_TEXT", "0"))
         yield Index(store, HashEmbedder(seconds), {"bm25": Bm25Encoder()}, SqliteFigures(settings.figures_file))

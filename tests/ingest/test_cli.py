@@ -379,3 +379,15 @@ def test_odd_pdfs_end_as_created_or_failed_with_a_reason(capsys: pytest.CaptureF
     assert set(reasons.values()) <= {"empty", "not_pdf", "damaged", "password", "no_pages", "no_text", "too_large"}
     assert summary["created"] + summary["failed"] == len(files)
     assert batch("verify") == OK
+
+
+def test_a_collection_keeps_its_chunker(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pdf(place / "a.pdf", prose("a"))
+    assert batch("--chunker", "words", "a.pdf") == USAGE
+    assert "no chunker 'words'; there are structure, fixed," in capsys.readouterr().err
+    assert batch("--chunker", "fixed:overlap=20", "a.pdf", "--no-progress") == OK
+    assert batch("--chunker", "structure", "a.pdf") == UNAVAILABLE
+    error = " ".join(capsys.readouterr().err.split())
+    assert "chunker is 'fixed-1(max_tokens=180,count=estimate_tokens,overlap=20)' there" in error
+    assert "Set the models and CHUNKER back, or ingest into another collection" in error
+    assert batch("list") == OK

@@ -1,0 +1,142 @@
+"""Chunk strategies on the same filings and questions: an index for each, what is found in it and what is read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.quantities import matched, quantities
+from app.settings import Settings
+from evals import ablation, subjects
+from evals.ablation import Effect
+from evals.asking import Asking, ReplyLog
+from evals.errors import UsageError
+from evals.measures import Reply
+from evals.questions import Question, stem
+from evals.retrieval import values_of
+from evals.subjects import System, fingerprint
+from evals.tables import markdown
+from ingest.chunking import estimate_tokens, read_chunker
+from ingest.commands import open_index
+from ingest.parsing import slug
+from ingest.pipeline import Batch, Options, Outcome
+from ingest.sources import find_sources
+
+NUMBER_READ = "number read"
+"""1 where a passage of an evidence page prints a number that the answer wants; of questions whose answer has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One strategy's index, and how much of it is read to answer a question."""
+
+    chunker: str
+    chunks: int
+    tokens_read: Mapping[str, float]
+    """By system: of a question's passages with their context, the estimated mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    questions: int
+    variants: Sequence[Variant]
+    effects: Mapping[str, Sequence[Effect]]
+    """By system: each further strategy against the first."""
+
+
+async def run(
+    chunkers: Sequence[str],
+    filings: Sequence[str],
+    questions: Sequence[Question],
+    systems: Sequence[System],
+    folder: Path,
+    *,
+    k: int,
+    parallel: int,
+) -> Comparison:
+    """Of the questions whose evidence these filings hold. Indexes and replies stay in `folder` for the next run."""
+    for spec in chunkers:
+        read_chunker(spec)  # what is no strategy is said before hours are spent
+    log = ReplyLog.open(folder / "replies.jsonl")
+    asked: dict[str, Asking] = {}
+    variants = []
+    for spec in chunkers:
+        async with subjects.local(await build(spec, filings, folder), mute=True) as subject:
+            documents = await subject.documents()
+            asking = Asking(subject, fingerprint(await subject.index(), documents), k, parallel, log)
+            held = {stem(document["source"]) for document in documents}
+            questions = [q for q in questions if q.documents and q.reliable and q.documents <= held]
+            if not questions:
+                raise UsageError("no question has all of its evidence in these filings")
+            await asking.ask(asking.missing(systems, questions), spec)
+        read = {system.name: _tokens_read(asking, system, questions) for system in systems}
+        variants.append(Variant(spec, sum(document["chunks"] for document in documents), read))
+        asked[spec] = asking
+    effects = {system.name: await _effects(system, asked, questions) for system in systems}
+    return Comparison(len(questions), variants, effects)
+
+
+async def build(spec: str, filings: Sequence[str], folder: Path) -> Path:
+    """The data directory, below `folder`, of an index of these filings; one that is there is only completed.
+
+    Raises UsageError where a filing cannot be ingested: every strategy is to have the same.
+    """
+    chunker = read_chunker(spec)
+    settings = Settings(data_dir=folder / slug(chunker.name), chunker=spec, graph=False)
+    if settings.qdrant_url:
+        raise UsageError("scratch indexes are embedded ones; QDRANT_URL is set")
+    outcomes: list[Outcome] = []
+    async with open_index(settings, True) as index:
+        batch = Batch(index, chunker, Options(), outcomes.append)
+        await batch.run(list(find_sources(filings)), await index.store.documents())
+    if failed := [f"{o.source.shown}: {o.detail}" for o in outcomes if o.outcome == "failed"]:
+        raise UsageError(f"{failed[0]} ({len(failed)} of {len(outcomes)} filings failed)")
+    return settings.data_dir
+
+
+async def _effects(system: System, asked: Mapping[str, Asking], questions: Sequence[Question]) -> list[Effect]:
+    first, *others = asked
+    found = []
+    for measure in (*ablation.MEASURES, NUMBER_READ):
+        values = {}
+        for spec, asking in asked.items():
+            read = measure == NUMBER_READ
+            values[spec] = (
+                _numbers_read(asking, system, questions)
+                if read
+                else (await values_of(asking, system, questions, measure))
+            )
+        found += [(spec, measure, values[first], values[spec]) for spec in others]
+    return ablation.effects(found)
+
+
+def _replies(asking: Asking, system: System, questions: Sequence[Question]) -> dict[str, Reply]:
+    return {id_: o.reply for id_, o in asking.outcomes(system, questions).items() if o.reply is not None}
+
+
+def _numbers_read(asking: Asking, system: System, questions: Sequence[Question]) -> dict[str, float]:
+    replies = _replies(asking, system, questions)
+    wanted = {q.id: quantities(q.figure or q.answer, q.text) for q in questions if q.pages and q.id in replies}
+    found = {}
+    for question in questions:
+        if numbers := wanted.get(question.id):
+            passages = replies[question.id]["passages"]
+            texts = [p["text"] for p in passages if (stem(p["source"]), p["page"]) in question.pages]
+            printed = [number for text in texts for number in quantities(text)]
+            found[question.id] = float(any(matched(number, printed) for number in numbers))
+    return found
+
+
+def _tokens_read(asking: Asking, system: System, questions: Sequence[Question]) -> float:
+    replies = _replies(asking, system, questions).values()
+    texts = [f"{p['context']}\n{p['text']}" for reply in replies for p in reply["passages"]]
+    return round(sum(map(estimate_tokens, texts)) / max(len(replies), 1), 1)
+
+
+def table(found: Comparison) -> str:
+    """The indexes, then for each system what changes against the first strategy."""
+    first = found.variants[0]
+    rows = [[v.chunker, str(v.chunks), *(f"{n:.0f}" for n in v.tokens_read.values())] for v in found.variants]
+    read = [f"tokens read by {name}" for name in first.tokens_read]
+    text = f"{found.questions} questions\n\n" + markdown(["chunker", "chunks", *read], rows)
+    tables = [ablation.table(f"{first.chunker} ({name})", effects) for name, effects in found.effects.items()]
+    return "\n".join((text, *tables)) if len(found.variants) > 1 else text
