@@ -10,7 +10,7 @@ STAMP := .venv/ready-$(shell cat $(LOCKED) | cksum | cut -d ' ' -f 1)
 TORCH := $(shell grep '^torch==' requirements.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check serve ingest bench lock clean
+.PHONY: help demo test check serve ingest bench study lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ bench: $(STAMP) ## Measure retrieval on the specimen filings
 	@$(BIN)/python -m evals.specimens build/bench
 	@DATA_DIR=build/bench COLLECTION=specimens $(BIN)/python -m ingest build/bench/filings
 	@COLLECTION=specimens $(BIN)/python -m evals retrieval --questions build/bench/questions.jsonl --data-dir build/bench $(ARGS)
+
+study: $(STAMP) ## Show what each architecture wins, damages and costs, over a geometry without any model
+	@$(BIN)/python -m evals study $(ARGS)
 
 lock: $(STAMP) ## Pin what is installed in .venv now
 	$(BIN)/python deploy/lock.py

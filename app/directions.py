@@ -37,7 +37,9 @@ async def along(question: Question, actions: Actions, *, hops: int, least: float
 async def _opening(
     hits: Sequence[Hit], query: FloatArray, least: float, actions: Actions
 ) -> tuple[Hit, FloatArray] | None:
-    passages = await actions.tools.embed_passages([hit.chunk.searchable for hit in hits]) if hits else []
+    if not hits:
+        return None
+    passages = await actions.tools.embed_passages([hit.chunk.searchable for hit in hits])
     for hit, passage in zip(hits, passages, strict=True):
         direction, norm = residual(passage, query)
         if norm >= least:

@@ -35,7 +35,7 @@ async def of_run(asking: Asking, path: Path, questions: Sequence[Question]) -> d
         "schema": SCHEMA,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["sextant-eval", *sys.argv[1:]]),
-        "commit": _commit(),
+        "commit": commit(),
         "version": _version(),
         "index": {
             "fingerprint": asking.version,
@@ -55,7 +55,7 @@ async def of_run(asking: Asking, path: Path, questions: Sequence[Question]) -> d
     }
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """Of the working directory's repository, with a mark where files differ from it; None outside one."""
 
     def git(*args: str) -> str:

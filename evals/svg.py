@@ -206,6 +206,27 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, float]]], unit: str) -> str:
     return _svg(20 + len(rows) * (_ROW + 2) + 4, body, unit)
 
 
+def curves(series: Mapping[str, Sequence[tuple[float, float]]], x_name: str, y_name: str) -> str:
+    """Per name, (x, y) in order of x; y from 0 to 1."""
+    bottom, left = 212, 34
+    points = [point for line in series.values() for point in line]
+    across = Scale(min(x for x, _ in points), max(x for x, _ in points), left + 6, WIDTH - 12)
+    up = Scale(0, 1, bottom, 22)
+    body = [_line(left, bottom, WIDTH, bottom, "axis"), _text(0, 11, f"↑ {y_name}")]
+    for tick in up.ticks():
+        body += [_line(left, up(tick), WIDTH, up(tick), "grid"), _text(left - 5, up(tick) + 4, f"{tick:.2g}", "end")]
+    body += [_text(across(tick), bottom + 15, short(tick), "middle") for tick in across.ticks()]
+    at: float = left
+    for i, (name, line) in enumerate(series.items()):
+        path = "L".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line)
+        body.append(f'<path d="M{path}" class="system-{i % 7} curve"><title>{escape(name)}</title></path>')
+        body.append(_rect(at, bottom + 36, 10, 10, f"system-{i % 7} box"))
+        body.append(_text(at + 14, bottom + 45, name))
+        at += 30 + len(name) * _CHAR
+    body.append(_text(WIDTH, bottom + 30, x_name, "end"))
+    return _svg(bottom + 52, body, f"{y_name} against {x_name}")
+
+
 def reliability(bins: Sequence[tuple[float, float, int]], title: str) -> str:
     """Per (predicted, observed, n): how often what is predicted comes true; on the diagonal is right, area is n."""
     bottom, left = 262, 34
