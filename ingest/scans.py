@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ _JUDGED = 40
 _ROWS, _COLUMNS = 32, 24
 """Cells in which a page is looked at; about 25 points each."""
 _PREVIEW_PIXELS = 400_000
+_PREVIEW_SIDE = 1000
 _CONTRAST = 60
 """Of 255 grey levels, by which ink differs from paper."""
 _SPECKS = 3
@@ -40,8 +41,10 @@ _UPRIGHT = 30
 """Words of a text layer from which a page is taken to be upright."""
 _RULES = frozenset("|¦_~—-=\\/[]{}‘’'`.,:;")
 """What rules and specks are taken for."""
-_LEAST_SKEW = 0.004
-"""Radians."""
+_LEAST_SKEW, _MOST_SKEW = 0.3, 6.0
+"""Degrees that are put straight."""
+_SHARPER = 1.1
+"""Than the picture as it is, from which it is put straight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,58 @@ class Scans:
     """By number, the pages that were read: the same text, its words where the file as it is shows them."""
     unread: tuple[int, ...]
     """Numbers of the pages that should have been read and were not: no engine, or it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How a page as displayed becomes upright (turned by quarters) and straight (turned by its skew); points."""
+
+    width: float
+    height: float
+    """Of the page as displayed."""
+    turn: int = 0
+    """Degrees counterclockwise: 0, 90, 180 or 270."""
+    skew: float = 0.0
+    """Degrees counterclockwise, after the turn and about the middle; the page stays as large as it is."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return (self.width, self.height) if self.turn % 180 == 0 else (self.height, self.width)
+
+    def straight(self, token: Token) -> Token:
+        """Where a word of the page as displayed comes to stand."""
+        return Token(*self._skewed(self._turned(token[:4]), self.skew), token.text)
+
+    def displayed(self, box: Box) -> Box:
+        """Where the page as displayed shows what is upright and straight."""
+        back = _View(*self.size, (360 - self.turn) % 360)
+        x0, y0, x1, y1 = back._turned(self._skewed(box, -self.skew))
+        x0, x1 = max(0.0, x0), min(self.width, x1)
+        y0, y1 = max(0.0, y0), min(self.height, y1)
+        return round(x0, 1), round(y0, 1), round(x1, 1), round(y1, 1)
+
+    def _turned(self, box: Box) -> Box:
+        x0, y0, x1, y1 = box
+        if self.turn == 90:
+            return y0, self.width - x1, y1, self.width - x0
+        if self.turn == 180:
+            return self.width - x1, self.height - y1, self.width - x0, self.height - y0
+        if self.turn == 270:
+            return self.height - y1, x0, self.height - y0, x1
+        return box
+
+    def _skewed(self, box: Box, degrees: float) -> Box:
+        """The box around the upright page's `box` after it was turned counterclockwise about the middle."""
+        if not degrees:
+            return box
+        x0, y0, x1, y1 = box
+        middle, centre = self.size[0] / 2, self.size[1] / 2
+        sin, cos = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))
+        dx, dy = (x0 + x1) / 2 - middle, (y0 + y1) / 2 - centre
+        x, y = middle + dx * cos + dy * sin, centre - dx * sin + dy * cos
+        across = ((x1 - x0) * cos + (y1 - y0) * abs(sin)) / 2
+        down = ((x1 - x0) * abs(sin) + (y1 - y0) * cos) / 2
+        return x - across, y - down, x + across, y + down
 
 
 def read_scans(document: Any, pages: Sequence[Page], ocr: Ocr) -> Scans:
@@ -121,10 +176,15 @@ def _cells(boxes: Sequence[Box], page: Page) -> npt.NDArray[np.bool_]:
 def _inked(pdf_page: Any) -> npt.NDArray[np.bool_]:
     """Shape (_ROWS, _COLUMNS): which cells show anything but paper. Raises RuntimeError."""
     grey = np.asarray(_picture(pdf_page, _PREVIEW_PIXELS)[0], np.int16)
-    paper = np.bincount(grey.ravel()).argmax()
-    y, x = np.nonzero(np.abs(grey - paper) > _CONTRAST)
+    y, x = np.nonzero(_ink(grey))
     cells = y * _ROWS // grey.shape[0] * _COLUMNS + x * _COLUMNS // grey.shape[1]
     return np.bincount(cells, minlength=_ROWS * _COLUMNS).reshape(_ROWS, _COLUMNS) > _SPECKS
+
+
+def _ink(grey: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """What differs from the commonest grey, which is the paper's."""
+    paper = np.bincount(grey.ravel()).argmax()
+    return np.abs(grey - paper) > _CONTRAST
 
 
 def _picture(pdf_page: Any, most_pixels: int) -> tuple[Image.Image, float]:
@@ -146,16 +206,13 @@ def _read(pdf_page: Any, page: Page, engine: Engine, *, replaces: bool) -> tuple
     draw = ImageDraw.Draw(picture)
     for token in (token for line in kept for token in line):
         draw.rectangle([each * scale for each in token[:4]], fill=255)
-    upright = sum(map(len, kept)) >= _UPRIGHT
-    turn, lines = _lines(picture, engine, round(scale * 72), upright)
+    view, lines = _lines(picture, engine, scale, _View(page.width, page.height), len(page.words) >= _UPRIGHT)
     if not lines:
         return None
-    view = _View(page.width, page.height, turn, _skew(lines, picture.width))
-    read = [[view.straight(_scaled(word, scale)) for word in line] for line in lines]
-    top = min(token.y0 for token in read[0])
-    laid = [[view.straight(view.turned(token)) for token in line] for line in kept]
+    top = min(token.y0 for token in lines[0])
+    laid = [[view.straight(token) for token in line] for line in kept]
     text, words = lay_out(
-        [*(line for line in laid if line[0].y0 < top), *read, *(line for line in laid if line[0].y0 >= top)],
+        [*(line for line in laid if line[0].y0 < top), *lines, *(line for line in laid if line[0].y0 >= top)],
         view.size[0],
     )
     if replaces and page.text and text_quality(text) < text_quality(page.text):
@@ -179,16 +236,22 @@ def _lines_of(page: Page) -> list[list[Token]]:
     return lines
 
 
-def _lines(picture: Image.Image, engine: Engine, dpi: int, upright: bool) -> tuple[int, list[list[Read]]]:
-    """How the picture was turned, and its lines in reading order; of doubtful orientations, the one that reads best."""
+def _lines(
+    picture: Image.Image, engine: Engine, scale: float, view: _View, upright: bool
+) -> tuple[_View, list[list[Token]]]:
+    """The lines in reading order, and the view in which they are; of doubtful orientations, the one that reads best."""
     turn, sure = (0, 0.0) if upright else engine.turn(picture)
-    best: tuple[int, list[list[Read]]] = (0, [])
+    best: tuple[_View, list[list[Read]]] = (view, [])
     for each in (turn,) if not turn or sure >= _SURE_TURN else (turn, 0):
-        words = engine.words(picture.rotate(each, expand=True) if each else picture, dpi)
+        turned = picture.rotate(each, expand=True) if each else picture
+        skew = _skew(turned)
+        if skew:
+            turned = turned.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255)
+        words = engine.words(turned, round(scale * 72))
         lines = [line for _, group in groupby(words, lambda word: word.line) if (line := _without_noise([*group]))]
         if _worth(lines) > _worth(best[1]):
-            best = each, lines
-    return best
+            best = replace(view, turn=each, skew=skew), lines
+    return best[0], [[_scaled(word, scale) for word in line] for line in best[1]]
 
 
 def _without_noise(line: Sequence[Read]) -> list[Read]:
@@ -204,72 +267,25 @@ def _worth(lines: Sequence[Sequence[Read]]) -> float:
     return sum(word.confidence * len(word.text) for line in lines for word in line)
 
 
-def _skew(lines: Sequence[Sequence[Read]], width: int) -> float:
-    """Angle of the lines in radians, clockwise; 0 where it is too small to matter."""
-    slopes = [
-        (last.y0 + last.y1 - first.y0 - first.y1) / (last.x0 + last.x1 - first.x0 - first.x1)
-        for first, *_, last in (line for line in lines if len(line) > 1)
-        if last.x0 - first.x1 > 0.1 * width
-    ]
-    skew = math.atan(median(slopes)) if slopes else 0.0
-    return skew if abs(skew) >= _LEAST_SKEW else 0.0
+def _skew(picture: Image.Image) -> float:
+    """Degrees by which the lines of an upright picture fall to the right; 0 where it is too little to matter.
+
+    The angle at which rows of ink stand out sharpest from the rows between them (Postl, 1986: the sum of squared
+    differences between neighbouring rows of the projection profile).
+    """
+    small = picture.copy()
+    small.thumbnail((_PREVIEW_SIDE, _PREVIEW_SIDE))
+    y, x = np.nonzero(_ink(np.asarray(small, np.int16)))
+
+    def sharpness(degrees: float) -> float:
+        rows = np.round(y - x * math.tan(math.radians(degrees))).astype(np.int64)
+        profile = np.bincount(rows - rows.min()) if len(rows) else np.zeros(1)
+        return float((np.diff(profile) ** 2).sum())
+
+    coarse = max(np.arange(-_MOST_SKEW, _MOST_SKEW + 0.1, 0.5), key=sharpness)
+    skew = float(max(np.arange(coarse - 0.4, coarse + 0.5, 0.1), key=sharpness))
+    return skew if abs(skew) >= _LEAST_SKEW and sharpness(skew) > _SHARPER * sharpness(0.0) else 0.0
 
 
 def _scaled(word: Read, scale: float) -> Token:
     return Token(word.x0 / scale, word.y0 / scale, word.x1 / scale, word.y1 / scale, word.text)
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """How a page as displayed becomes upright (turned by quarters) and straight (turned by its skew); points."""
-
-    width: float
-    height: float
-    """Of the page as displayed."""
-    turn: int
-    """Degrees counterclockwise: 0, 90, 180 or 270."""
-    skew: float
-    """Radians clockwise."""
-
-    @property
-    def size(self) -> tuple[float, float]:
-        return (self.width, self.height) if self.turn % 180 == 0 else (self.height, self.width)
-
-    def turned(self, token: Token) -> Token:
-        x0, y0, x1, y1, text = token
-        if self.turn == 90:
-            return Token(y0, self.width - x1, y1, self.width - x0, text)
-        if self.turn == 180:
-            return Token(self.width - x1, self.height - y1, self.width - x0, self.height - y0, text)
-        if self.turn == 270:
-            return Token(self.height - y1, x0, self.height - y0, x1, text)
-        return token
-
-    def straight(self, token: Token) -> Token:
-        """An upright word, straight: of a slanted word's box what is due to the slant is taken off."""
-        if not self.skew:
-            return token
-        x, y, width, height = self._rotated(token[:4], -self.skew)
-        sin, cos = abs(math.sin(self.skew)), math.cos(self.skew)
-        flat = max((height * cos - width * sin) / (cos * cos - sin * sin), 0.4 * height)
-        return Token(x - width / 2, y - flat / 2, x + width / 2, y + flat / 2, token.text)
-
-    def displayed(self, box: Box) -> Box:
-        """Where the page as displayed shows what is upright and straight."""
-        if self.skew:
-            x, y, width, height = self._rotated(box, self.skew)
-            high = height + width * abs(math.sin(self.skew))
-            box = (x - width / 2, y - high / 2, x + width / 2, y + high / 2)
-        back = _View(*self.size, (360 - self.turn) % 360, 0.0)
-        x0, y0, x1, y1, _ = back.turned(Token(*box, ""))
-        x0, x1 = max(0.0, x0), min(self.width, x1)
-        y0, y1 = max(0.0, y0), min(self.height, y1)
-        return round(x0, 1), round(y0, 1), round(x1, 1), round(y1, 1)
-
-    def _rotated(self, box: Sequence[float], angle: float) -> tuple[float, float, float, float]:
-        """Centre after a clockwise rotation about the upright page's centre, and the box's width and height."""
-        x0, y0, x1, y1 = box
-        middle, centre = self.size[0] / 2, self.size[1] / 2
-        dx, dy = (x0 + x1) / 2 - middle, (y0 + y1) / 2 - centre
-        sin, cos = math.sin(angle), math.cos(angle)
-        return middle + dx * cos - dy * sin, centre + dx * sin + dy * cos, x1 - x0, y1 - y0

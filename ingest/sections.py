@@ -287,12 +287,13 @@ def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:
     """For each page the spans of its running headers and footers, page numbers included, in order.
 
     A running line stands among the first or last three lines of at least three pages and a tenth of them, the same but
-    for a number that grows with the pages; what may head a table never counts.
+    but for a number that grows with the pages; what may head a table never counts. Where nothing else stands on any
+    page, nothing is running.
     """
     margins = [[(start, text, _keys(text, page.number)) for start, text in _margin_lines(page.text)] for page in pages]
     counts = Counter(key for lines in margins for key in {key for *_, keys in lines for key in keys})
     least = max(3, 0.1 * len(pages))
-    return [
+    running = [
         tuple(
             (start, start + len(text))
             for start, text, keys in lines
@@ -300,6 +301,10 @@ def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:
         )
         for lines in margins
     ]
+    alone = all(
+        sum(map(bool, page.text.split("\n"))) == len(found) for page, found in zip(pages, running, strict=True)
+    )
+    return [() for _ in pages] if alone else running
 
 
 def _may_run(text: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import DocumentError
-from ingest.executors import ProcessPool
+from ingest.executors import ProcessPool, tell
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +36,12 @@ def perform(order: str) -> str:
     return f"done {order}"
 
 
+def ask(order: str) -> str:
+    tell("needs longer", more_s=30.0)
+    time.sleep(1.5)
+    return f"done {order}"
+
+
 async def reason(pool: ProcessPool[str, str], order: str, timeout_s: float = 20.0) -> tuple[str, str]:
     with pytest.raises(DocumentError) as caught:
         await pool.run(order, timeout_s)
@@ -54,6 +60,17 @@ async def test_a_dead_process_costs_its_own_file_alone() -> None:
         assert await asyncio.gather(*(pool.run(f"n{n}", 20) for n in range(5))) == [f"done n{n}" for n in range(5)]
     finally:
         pool.close()
+
+
+async def test_work_may_say_how_far_it_is_and_be_given_longer() -> None:
+    heard: list[str] = []
+    pool = ProcessPool(ask, 1)
+    try:
+        assert await pool.run("much", 1.0, heard.append) == "done much"
+    finally:
+        pool.close()
+    assert heard == ["needs longer"]
+    tell("nobody to hear", more_s=1.0)
 
 
 async def test_a_hang_ends_at_the_time_limit() -> None:

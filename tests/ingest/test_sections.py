@@ -121,3 +121,8 @@ def test_headers_of_tables_are_not_running() -> None:
     assert [[page.text[a:b] for a, b in spans] for page, spans in zip(pages, running_lines(pages), strict=True)] == [
         [str(n)] for n in range(1, 6)
     ]
+
+
+def test_pages_of_the_same_few_lines_are_no_headers() -> None:
+    pages = document(*["Nothing to report this quarter\n\nBy order of the board"] * 4)
+    assert running_lines(pages) == [()] * 4

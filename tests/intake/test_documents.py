@@ -37,7 +37,7 @@ async def test_an_upload_can_be_asked_about_when_its_job_is_done(tmp_path: Path,
         answer = (await client.post("/query/hybrid", json={"question": "Ombrell sold 300 units in region"})).json()
         got = await samples(client)
     assert (job["state"], job["outcome"], job["source"]) == ("done", "created", "upload://default/ombrell.pdf")
-    assert job["progress"] == {"pages": 2, "chunks": 2, "chunks_total": 2}
+    assert job["progress"] == {"pages": 2, "ocr_pages": 0, "ocr_pages_total": 0, "chunks": 2, "chunks_total": 2}
     assert job["created_at"] < job["started_at"] < job["finished_at"]
     assert listed == job
     assert answer["passages"][0]["document_id"] == job["document_id"]
