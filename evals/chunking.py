@@ -1,22 +1,31 @@
 """Chunk strategies on the same filings and questions: an index for each, what is found in it and what is read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from app.adapters.bm25 import Bm25Encoder
+from app.adapters.embedding_cache import ClosableEmbedder
+from app.adapters.extractive import ExtractiveGenerator
+from app.opening import index_stamp, open_store
 from app.quantities import matched, quantities
 from app.settings import Settings
-from evals import ablation, subjects
+from app.tools import Ports
+from app.types import FloatArray
+from evals import ablation
 from evals.ablation import Effect
 from evals.asking import Asking, ReplyLog
 from evals.errors import UsageError
 from evals.measures import Reply
 from evals.questions import Question, stem
 from evals.retrieval import values_of
-from evals.subjects import System, fingerprint
+from evals.subjects import HttpSubject, Mute, System, fingerprint, serving
 from evals.tables import markdown
-from ingest.chunking import estimate_tokens, read_chunker
-from ingest.commands import open_index
+from ingest.chunking import Chunker, estimate_tokens, read_chunker
+from ingest.indexing import Index
 from ingest.parsing import slug
 from ingest.pipeline import Batch, Options, Outcome
 from ingest.sources import find_sources
@@ -43,24 +52,67 @@ class Comparison:
     """By system: each further strategy against the first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """An embedder to which all texts are alike: for BM25 alone, without a model."""
+
+    name = "none"
+    dimensions = 2
+
+    async def passages(self, texts: Sequence[str]) -> FloatArray:
+        return np.tile(np.float32([1, 0]), (len(texts), 1))
+
+    queries = passages
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Where the indexes are built and with which models; those in `folder` are only completed by the next run."""
+
+    folder: Path
+    embedder: ClosableEmbedder
+    bm25: Bm25Encoder
+
+    @asynccontextmanager
+    async def opened(self, chunker: Chunker, filings: Sequence[str]) -> AsyncIterator[HttpSubject]:
+        """The service over an index of these filings, without answers.
+
+        Raises UsageError where a filing cannot be ingested: every strategy is to have the same.
+        """
+        name = slug(f"{chunker.name} {self.embedder.name}") + slug(self.bm25.name)
+        settings = Settings(data_dir=self.folder / name, qdrant_url=None)
+        stamp = index_stamp(settings, self.embedder, chunker.name)
+        async with open_store(settings, replace(stamp, sparse=self.bm25.name), create=True) as store:
+            outcomes: list[Outcome] = []
+            batch = Batch(Index(store, self.embedder, {"bm25": self.bm25}), chunker, Options(), outcomes.append)
+            await batch.run(list(find_sources(filings)), await store.documents())
+            if failed := [f"{o.source.shown}: {o.detail}" for o in outcomes if o.outcome == "failed"]:
+                raise UsageError(f"{failed[0]} ({len(failed)} of {len(outcomes)} filings failed)")
+            mute = Mute(ExtractiveGenerator(self.embedder))
+            async with serving(Ports(store, self.embedder, {"bm25": self.bm25}, mute)) as subject:
+                yield subject
+
+
 async def run(
+    scratch: Scratch,
     chunkers: Sequence[str],
     filings: Sequence[str],
     questions: Sequence[Question],
     systems: Sequence[System],
-    folder: Path,
     *,
     k: int,
     parallel: int,
 ) -> Comparison:
-    """Of the questions whose evidence these filings hold. Indexes and replies stay in `folder` for the next run."""
-    for spec in chunkers:
-        read_chunker(spec)  # what is no strategy is said before hours are spent
-    log = ReplyLog.open(folder / "replies.jsonl")
+    """Of the questions whose evidence these filings hold."""
+    strategies = {spec: read_chunker(spec) for spec in chunkers}  # what is none is said before hours are spent
+    log = ReplyLog.open(scratch.folder / "replies.jsonl")
     asked: dict[str, Asking] = {}
     variants = []
-    for spec in chunkers:
-        async with subjects.local(await build(spec, filings, folder), mute=True) as subject:
+    for spec, chunker in strategies.items():
+        async with scratch.opened(chunker, filings) as subject:
             documents = await subject.documents()
             asking = Asking(subject, fingerprint(await subject.index(), documents), k, parallel, log)
             held = {stem(document["source"]) for document in documents}
@@ -73,24 +125,6 @@ async def run(
         asked[spec] = asking
     effects = {system.name: await _effects(system, asked, questions) for system in systems}
     return Comparison(len(questions), variants, effects)
-
-
-async def build(spec: str, filings: Sequence[str], folder: Path) -> Path:
-    """The data directory, below `folder`, of an index of these filings; one that is there is only completed.
-
-    Raises UsageError where a filing cannot be ingested: every strategy is to have the same.
-    """
-    chunker = read_chunker(spec)
-    settings = Settings(data_dir=folder / slug(chunker.name), chunker=spec, graph=False)
-    if settings.qdrant_url:
-        raise UsageError("scratch indexes are embedded ones; QDRANT_URL is set")
-    outcomes: list[Outcome] = []
-    async with open_index(settings, True) as index:
-        batch = Batch(index, chunker, Options(), outcomes.append)
-        await batch.run(list(find_sources(filings)), await index.store.documents())
-    if failed := [f"{o.source.shown}: {o.detail}" for o in outcomes if o.outcome == "failed"]:
-        raise UsageError(f"{failed[0]} ({len(failed)} of {len(outcomes)} filings failed)")
-    return settings.data_dir
 
 
 async def _effects(system: System, asked: Mapping[str, Asking], questions: Sequence[Question]) -> list[Effect]:

@@ -129,7 +129,7 @@ def _injections(parser: argparse.ArgumentParser) -> None:
 def _study(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--seeds", metavar="N", type=_positive, default=20, help="corpora drawn (default: 20)")
-    add("--out", metavar="DIR", type=Path, default=Path("build") / "study", help="what to write to (default: build/study)")
+    add("--out", metavar="DIR", type=Path, default=Path("build/study"), help="for the report (default: build/study)")
     add("--filings", metavar="RUN", type=Path, help="a run of matrix: which statements hold on its filings")
     add("--parallel", metavar="N", type=_positive, help="seeds at once (default: a core each)")
 
@@ -145,16 +145,13 @@ def _chunking(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 10)
     add = parser.add_argument
     add("--filings", metavar="PATH", nargs="+", required=True, help="what is indexed, once for each strategy")
-    add(
-        "--questions",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help="JSONL file; those whose evidence is indexed count",
-    )
+    add("--questions", metavar="FILE", type=Path, required=True, help="JSONL; those whose evidence is indexed")
     strategies = "structure:header=none, fixed, ...; repeat it; the others are compared with the first"
     add("--chunker", metavar="S", action="append", help=f"{strategies} (default: structure and fixed)")
-    add("--arch", metavar="A,B", default="hybrid,naive", help="systems (default: hybrid,naive)")
+    add("--arch", metavar="A,B", help="systems (default: hybrid,naive)")
+    add("--bm25-only", action="store_true", help="no dense leg: seconds instead of minutes")
+    add("--k1", metavar="X", type=float, help="BM25's k1 (default: the service's)")
+    add("--b", metavar="X", type=float, help="BM25's b (default: the service's)")
     add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--parallel", metavar="N", type=_positive, default=4, help="questions at once (default: 4)")

@@ -176,16 +176,21 @@ async def ablate_command(options: argparse.Namespace) -> int:
 async def chunking_command(options: argparse.Namespace) -> int:
     folder = options.run or Path("build") / "runs" / f"{options.questions.stem}-chunking"
     folder.mkdir(parents=True, exist_ok=True)
-    systems = [parse_system(text) for text in options.arch.split(",")]
-    found = await chunking.run(
-        options.chunker or ["structure", "fixed"],
-        options.filings,
-        _questions(options),
-        systems,
-        folder,
-        k=options.k,
-        parallel=options.parallel,
-    )
+    arch = options.arch or ("hybrid:dense_weight=0" if options.bm25_only else "hybrid,naive")
+    given = {name: value for name in ("k1", "b") if (value := getattr(options, name)) is not None}
+    embedder = chunking.Blind() if options.bm25_only else await open_embedder(Settings())
+    try:
+        found = await chunking.run(
+            chunking.Scratch(folder, embedder, Bm25Encoder(**given)),
+            options.chunker or ["structure", "fixed"],
+            options.filings,
+            _questions(options),
+            [parse_system(text) for text in arch.split(",")],
+            k=options.k,
+            parallel=options.parallel,
+        )
+    finally:
+        embedder.close()
     _write(json.dumps(asdict(found), indent=2) if options.json else chunking.table(found))
     return OK
 
