@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from app.adapters.bm25 import Bm25Encoder
-from app.adapters.embedding_cache import ClosableEmbedder
 from app.adapters.extractive import ExtractiveGenerator
 from app.opening import index_stamp, open_store
+from app.ports import Embedder
 from app.quantities import matched, quantities
 from app.settings import Settings
 from app.tools import Ports
@@ -60,7 +60,7 @@ class Blind:
     dimensions = 2
 
     async def passages(self, texts: Sequence[str]) -> FloatArray:
-        return np.tile(np.float32([1, 0]), (len(texts), 1))
+        return np.tile(np.array([1, 0], np.float32), (len(texts), 1))
 
     queries = passages
 
@@ -73,7 +73,7 @@ class Scratch:
     """Where the indexes are built and with which models; those in `folder` are only completed by the next run."""
 
     folder: Path
-    embedder: ClosableEmbedder
+    embedder: Embedder
     bm25: Bm25Encoder
 
     @asynccontextmanager
