@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 from app import prompts, sentences
 from app.citations import Cited, cite
 from app.conflicts import contradictions
+from app.sequence import marginalised
 from app.tools import Tools
-from app.types import AbstainReason, Answer, Hit, Prompt, Question
+from app.types import AbstainReason, Answer, Generation, Hit, Prompt, Question
 from app.widening import widened
 
 _BUDGET_CHARS = 24_000
@@ -27,7 +29,11 @@ _REASONS: dict[AbstainReason, str] = {
 }
 
 
-async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> Answer:
+Decoding: TypeAlias = Literal["joint", "sequence"]
+"""From all passages at once, or from each alone and the most probable answer of all (`app.sequence`)."""
+
+
+async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:
     """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason.
 
     Where the collection says so, more is read than was found: the answer's passages are the hits' parents.
@@ -36,13 +42,10 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits, *await _unmatched(question, tools))
-    excerpts = await tools.pack(question.text, hits)
-    messages = (
-        prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
-        if excerpts is None
-        else prompts.excerpted(question.text, hits, excerpts)
-    )
-    generation = await tools.generate(Prompt("answer", messages, question.text, hits))
+    if decoding == "sequence":
+        generation = await _by_sequence(question, hits, tools)
+    else:
+        generation = await tools.generate(await _prompt("answer", question, hits, tools))
     refused = tools.ports.generator.purposes is None and prompts.REFUSAL in generation.text  # a quote may hold it
     if generation.abstained or refused:
         return abstain(generation.abstained or "not_supported", hits)
@@ -52,6 +55,25 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools) -> 
         return abstain("not_supported", hits, *cited.notes, withheld)
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing))
+
+
+async def _prompt(purpose: str, question: Question, hits: tuple[Hit, ...], tools: Tools) -> Prompt:
+    excerpts = await tools.pack(question.text, hits)
+    messages = (
+        prompts.grounded(question.text, hits, budget_chars=_BUDGET_CHARS)
+        if excerpts is None
+        else prompts.excerpted(question.text, hits, excerpts)
+    )
+    return Prompt(purpose, messages, question.text, hits)
+
+
+async def _by_sequence(question: Question, hits: Sequence[Hit], tools: Tools) -> Generation:
+    """A call per passage. Raises GeneratorUnavailable where there is no model, or none that tells probabilities."""
+    asked = [await _prompt("sequence", question, (hit,), tools) for hit in hits]
+    written = await tools.generate_all([replace(prompt, logprobs=True) for prompt in asked])
+    candidates = marginalised(hits, written)
+    tools.note("marginal", candidates=[[each.text, each.ranks, round(each.probability, 4)] for each in candidates])
+    return Generation(candidates[0].cited) if candidates else Generation("", abstained="not_supported")
 
 
 async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: Tools) -> Cited:

@@ -440,6 +440,10 @@ class Prompt:
     max_tokens: int = 512
     temperature: float = 0.0
     json_schema: Mapping[str, Any] | None = None
+    logprobs: bool = False
+    """Whether the text's probability is wanted too."""
+    picture: bytes | None = None
+    """PNG that is shown with the last message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +478,8 @@ class Generation:
     """Similarity evaluations made while writing (the extractive generator scores sentences)."""
     abstained: AbstainReason | None = None
     finish_reason: str = "stop"
+    logprob: float | None = None
+    """Natural logarithm of the text's probability, where the prompt wanted it and the generator tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,6 +510,8 @@ class Citation:
     """Every number of the sentence is in the quote and the support is high enough."""
     ocr: bool = False
     """The page's text, or some of it, was recognised in a picture, and may be misread."""
+    kind: ChunkKind = "text"
+    """`figure`: the quote is a model's caption of a picture, not the filing's words."""
 
 
 @dataclass(slots=True)

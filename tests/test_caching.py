@@ -93,6 +93,7 @@ async def test_prompts_differ_by_all_that_shapes_an_answer(make_ports: MakePorts
         replace(PROMPT, passages=(longer, *hits[1:])),
         replace(PROMPT, max_tokens=7),
         replace(PROMPT, json_schema={"type": "object"}),
+        replace(PROMPT, logprobs=True),
     ]
     assert len({prompt_key(ANNA, "m", prompt) for prompt in variants}) == len(variants)
     assert prompt_key(ANNA, "m", replace(PROMPT, temperature=0.1)) is None

@@ -5,8 +5,10 @@
 
 import asyncio
 import math
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from time import time
@@ -111,7 +113,8 @@ class OpenAIGenerator:
             raise UpstreamFailed("the generator endpoint answered without a completion") from None
         if not isinstance(text, str):
             raise UpstreamFailed("the generator endpoint answered a completion without text")
-        return _generation(prompt, text, completion.usage)
+        generation = _generation(prompt, text, completion.usage)
+        return replace(generation, logprob=_logprob(completion.choices[0])) if prompt.logprobs else generation
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str | Generation, None]:
         """As `generate`, in pieces. Closing the iterator, or cancelling its task, ends the request at the endpoint."""
@@ -191,11 +194,13 @@ class OpenAIGenerator:
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": [{"role": role, "content": content} for role, content in prompt.messages],
+            "messages": _messages(prompt),
             "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens": prompt.max_tokens,
         }
         if "temperature" not in self._refused:
             request["temperature"] = prompt.temperature
+        if prompt.logprobs:
+            request["logprobs"] = True
         if prompt.json_schema is not None:
             schema = {"name": prompt.purpose, "schema": dict(prompt.json_schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -268,6 +273,15 @@ class OpenAIGenerator:
         return (said.replace(self._api_key, "[key]") if self._api_key else said)[:300]
 
 
+def _messages(prompt: Prompt) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": role, "content": content} for role, content in prompt.messages]
+    if prompt.picture is not None:
+        url = f"data:image/png;base64,{b64encode(prompt.picture).decode()}"
+        text = {"type": "text", "text": messages[-1]["content"]}
+        messages[-1]["content"] = [text, {"type": "image_url", "image_url": {"url": url}}]
+    return messages
+
+
 def _delta(event: Any) -> tuple[str, str | None]:
     """Text and finish reason of one event of a stream; the one that brings the usage has neither."""
     try:
@@ -280,6 +294,15 @@ def _delta(event: Any) -> tuple[str, str | None]:
     if not isinstance(text, str | None):
         raise UpstreamFailed("the generator endpoint sent a piece that is not text")
     return text or "", reason
+
+
+def _logprob(choice: Any) -> float | None:
+    """Sum over the tokens; None where the endpoint tells none."""
+    tokens = getattr(getattr(choice, "logprobs", None), "content", None)
+    try:
+        return math.fsum(token.logprob for token in tokens) if tokens else None
+    except (AttributeError, TypeError):
+        raise UpstreamFailed("the generator endpoint sent log-probabilities of no known shape") from None
 
 
 def _generation(prompt: Prompt, text: str, usage: Any) -> Generation:

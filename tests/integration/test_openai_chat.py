@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -17,11 +18,15 @@ import anyio
 import pytest
 
 from app.adapters.openai_chat import OpenAIGenerator, _retry_after
+from app.architectures.naive import Naive
 from app.errors import Busy, GeneratorUnavailable, SextantError, Timeout, UpstreamFailed
 from app.ports import Generator
 from app.settings import Settings
-from app.types import Generation, Prompt
+from app.tools import Tools
+from app.types import Generation, Limits, Prompt, Question
+from tests.fakes import fake_ports
 from tests.integration.openai_server import (
+    COMPLETION,
     Reply,
     ScriptedEndpoint,
     closed_port,
@@ -523,3 +528,46 @@ def test_retry_after_as_a_date() -> None:
 def test_importing_the_adapter_does_not_load_openai() -> None:
     code = "import sys, app.adapters.openai_chat; sys.exit('openai' in sys.modules)"
     assert run([executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_real_model_tells_the_probability_of_what_it_writes(model_url: str) -> None:
+    async with generator(model_url, timeout_s=120.0) as real:
+        told = await real.generate(replace(PROMPT, logprobs=True))
+        untold = await real.generate(PROMPT)
+    assert told.text == untold.text
+    assert untold.logprob is None
+    assert told.logprob is not None
+    assert -20 * PROMPT.max_tokens < told.logprob < 0
+
+
+async def test_a_real_model_answers_from_each_passage_alone(model_url: str) -> None:
+    async with generator(model_url, timeout_s=120.0) as real:
+        tools = Tools(await fake_ports(generator=real), Limits(timeout_s=300))
+        await Naive(decoding="sequence").answer(Question("net revenue", k=2), tools)
+    assert tools.cost.llm_calls_by_purpose == {"sequence": 2}
+    [step] = [step for step in tools.trace if step.name == "marginal"]
+    assert sum(probability for _, _, probability in step.detail["candidates"]) == pytest.approx(1, abs=0.01)
+
+
+def with_logprobs(logprobs: Any) -> Reply:
+    choice = COMPLETION["choices"][0] | {"logprobs": logprobs}  # type: ignore[index]
+    return Reply(body=COMPLETION | {"choices": [choice]})
+
+
+async def test_log_probabilities_are_added_or_missed(server: ScriptedEndpoint) -> None:
+    wanted = replace(PROMPT, logprobs=True)
+    async with generator(server.base_url) as made:
+        tokens = [{"token": token, "logprob": log, "top_logprobs": []} for token, log in (("Tw", -0.5), ("elve", -1.0))]
+        server.play(with_logprobs({"content": tokens}))
+        assert (await made.generate(wanted)).logprob == -1.5
+        assert server.requests[0]["logprobs"] is True
+        untold: list[Any] = [None, {"content": None}, {"content": []}]
+        for nothing in untold:
+            server.play(with_logprobs(nothing))
+            assert (await made.generate(wanted)).logprob is None
+        server.play(with_logprobs({"content": [{"token": "x"}]}))
+        with pytest.raises(UpstreamFailed, match="log-probabilities"):
+            await made.generate(wanted)
+        server.play(Reply())
+        await made.generate(PROMPT)
+        assert "logprobs" not in server.requests[0]
