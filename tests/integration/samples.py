@@ -27,7 +27,7 @@ from app.types import (
 STAMP = IndexStamp("contract", embedder="halves", dimensions=4, sparse="bm25", chunker="pages-1")
 META = DocumentMeta(title="Acme 10-K", source="pdfs/acme.pdf")
 EVERYONE = Filter()
-_OWN = ("page", "section", "kind", "text", "context", "start", "end")
+_OWN = ("page", "section", "kind", "text", "context", "start", "end", "columns", "unit", "parent")
 
 
 def chunk(ordinal: int, document_id: str = "acme-1", **changes: Any) -> Chunk:
