@@ -30,6 +30,8 @@ from ingest.parsing import slug
 from ingest.pipeline import Batch, Options, Outcome
 from ingest.sources import find_sources
 
+_PATIENT_S = 3600.0
+"""To parse one filing in: on a busy machine a strategy is not to lose one that another has."""
 NUMBER_READ = "number read"
 """1 where a passage of an evidence page prints a number that the answer wants; of questions whose answer has one."""
 
@@ -85,9 +87,14 @@ class Scratch:
         name = slug(f"{chunker.name} {self.embedder.name}") + slug(self.bm25.name)
         settings = Settings(data_dir=self.folder / name, qdrant_url=None)
         stamp = index_stamp(settings, self.embedder, chunker.name)
-        async with open_store(settings, replace(stamp, sparse=self.bm25.name), create=True) as store:
+        async with open_store(settings, replace(stamp, sparse=self.bm25.name, splade="none"), create=True) as store:
             outcomes: list[Outcome] = []
-            batch = Batch(Index(store, self.embedder, {"bm25": self.bm25}), chunker, Options(), outcomes.append)
+            batch = Batch(
+                Index(store, self.embedder, {"bm25": self.bm25}),
+                chunker,
+                Options(timeout_s=_PATIENT_S),
+                outcomes.append,
+            )
             await batch.run(list(find_sources(filings)), await store.documents())
             if failed := [f"{o.source.shown}: {o.detail}" for o in outcomes if o.outcome == "failed"]:
                 raise UsageError(f"{failed[0]} ({len(failed)} of {len(outcomes)} filings failed)")
