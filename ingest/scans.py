@@ -184,7 +184,8 @@ def _inked(pdf_page: Any) -> npt.NDArray[np.bool_]:
 def _ink(grey: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
     """What differs from the commonest grey, which is the paper's."""
     paper = np.bincount(grey.ravel()).argmax()
-    return np.abs(grey - paper) > _CONTRAST
+    inked: npt.NDArray[np.bool_] = np.abs(grey - paper) > _CONTRAST
+    return inked
 
 
 def _picture(pdf_page: Any, most_pixels: int) -> tuple[Image.Image, float]:
@@ -247,11 +248,15 @@ def _lines(
         skew = _skew(turned)
         if skew:
             turned = turned.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255)
-        words = engine.words(turned, round(scale * 72))
-        lines = [line for _, group in groupby(words, lambda word: word.line) if (line := _without_noise([*group]))]
+        lines = _grouped(engine.words(turned, round(scale * 72)))
         if _worth(lines) > _worth(best[1]):
             best = replace(view, turn=each, skew=skew), lines
     return best[0], [[_scaled(word, scale) for word in line] for line in best[1]]
+
+
+def _grouped(words: Sequence[Read]) -> list[list[Read]]:
+    groups = (list(group) for _, group in groupby(words, lambda word: word.line))
+    return [line for group in groups if (line := _without_noise(group))]
 
 
 def _without_noise(line: Sequence[Read]) -> list[Read]:

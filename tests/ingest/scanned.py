@@ -8,6 +8,7 @@ import pikepdf
 import pypdfium2
 from PIL import Image
 from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
 DPI = 200
@@ -42,19 +43,20 @@ def scan(pdf: Path, *, turn: int = 0, skew: float = 0.0) -> Path:
 def write_garbled(path: Path, lines: Sequence[str]) -> Path:
     """A page in a Type 3 font: it shows these lines, but its codes mean nothing and no map says what they stand for."""
     characters = sorted(set("".join(lines)))
+    widths = {character: round(stringWidth(character, "Helvetica", 1000)) for character in characters}
     codes = {character: 0xA1 + number for number, character in enumerate(characters)}
     with pikepdf.new() as pdf:
         helvetica = pikepdf.Dictionary(
-            Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Courier
+            Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica
         )
         glyphs = {
-            f"/g{code}": pdf.make_stream(b"600 0 d0 BT /F0 1000 Tf <%02x> Tj ET" % ord(character))
+            f"/g{code}": pdf.make_stream(b"%d 0 d0 BT /F0 1000 Tf <%02x> Tj ET" % (widths[character], ord(character)))
             for character, code in codes.items()
         }
         font = pikepdf.Dictionary(
             Type=pikepdf.Name.Font,
             Subtype=pikepdf.Name.Type3,
-            FontBBox=pikepdf.Array([0, -300, 600, 900]),
+            FontBBox=pikepdf.Array([0, -300, 1000, 900]),
             FontMatrix=pikepdf.Array([0.001, 0, 0, 0.001, 0, 0]),
             CharProcs=pikepdf.Dictionary(glyphs),
             Encoding=pikepdf.Dictionary(
@@ -62,7 +64,7 @@ def write_garbled(path: Path, lines: Sequence[str]) -> Path:
             ),
             FirstChar=0xA1,
             LastChar=0xA0 + len(characters),
-            Widths=pikepdf.Array([600] * len(characters)),
+            Widths=pikepdf.Array([*widths.values()]),
             Resources=pikepdf.Dictionary(Font=pikepdf.Dictionary(F0=helvetica)),
         )
         out = io.BytesIO()

@@ -16,6 +16,7 @@ from ingest.page_text import text_quality
 from ingest.parsing import Job, parse
 from ingest.pdf import read_pdf
 from ingest.scans import Ocr
+from ingest.sources import hash_file
 from ingest.tables import tables
 from tests.ingest.filings import prose, statement, write_pdf
 from tests.ingest.scanned import pictures, scan, write_garbled, write_scan
@@ -165,7 +166,7 @@ def test_a_mode_for_every_wish(tmp_path: Path) -> None:
 
 
 def job(path: Path, ocr: Ocr = scans.AUTO) -> Job:
-    sha256 = parsing.hash_file(path)
+    sha256 = hash_file(path)
     return Job(
         path, sha256, "a-0", "a", "file:///a.pdf", "default", ("public",), StructureChunker(), 10, path.parent,
         ocr=ocr.mode,
