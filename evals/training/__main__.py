@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _STEPS = """a new cross-encoder, from the repository's root:
-  python -m evals.training pairs --data-dir data --sets ../shared/data/ir
+  python -m evals.training pairs --data-dir data --sets SETS
   python -m evals.training unpack                 the shipped weights, to go on from; or start from a base's folder
   python -m evals.training train                  stopped, it goes on from its last checkpoint when started again
   python -m evals.packing build/training/run/model app/models/grader
