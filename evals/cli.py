@@ -129,6 +129,7 @@ def _injections(parser: argparse.ArgumentParser) -> None:
 def _study(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--seeds", metavar="N", type=_positive, default=20, help="corpora drawn (default: 20)")
+    add("--queries", metavar="N", type=_positive, default=20, help="queries of a class on each corpus (default: 20)")
     add("--out", metavar="DIR", type=Path, default=Path("build/study"), help="for the report (default: build/study)")
     add("--filings", metavar="RUN", type=Path, help="a run of matrix: which statements hold on its filings")
     add("--parallel", metavar="N", type=_positive, help="seeds at once (default: a core each)")

@@ -20,10 +20,12 @@ async def study_command(options: argparse.Namespace) -> int:
     """0 whether or not a statement holds: that is what is found out here."""
     record = _record(options.filings) if options.filings else None
     began = time.perf_counter()
-    seeds = await anyio.to_thread.run_sync(measure.measure_all, options.seeds, options.parallel or os.cpu_count() or 1)
+    processes = options.parallel or os.cpu_count() or 1
+    seeds = await anyio.to_thread.run_sync(measure.measure_all, options.seeds, processes, options.queries)
     study = report.build(
         seeds,
         {
+            "queries": options.queries,
             "command": " ".join(["sextant-eval", *sys.argv[1:]]),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": commit(),

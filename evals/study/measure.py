@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -19,7 +20,7 @@ from evals.study.arms import ALL_PASSAGES, ARMS, EAGER, FULL_MAXSIM, LEGS, Bench
 from evals.study.controls import Controls, run_controls
 from evals.study.corpus import Global, build_global, build_local
 from evals.study.ports import Collection
-from evals.study.queries import CLASSES, Drafts, Query, ask_global, ask_local
+from evals.study.queries import CLASSES, EACH, Drafts, Query, ask_global, ask_local
 
 RIVAL_RATE = 0.2
 NOISE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
@@ -59,22 +60,23 @@ class Seed:
     controls: Controls = field(default_factory=Controls)
 
 
-def measure(seed: int) -> Seed:
-    return asyncio.run(_measure(seed))
+def measure(seed: int, each: int = EACH) -> Seed:
+    """`each` queries of a class."""
+    return asyncio.run(_measure(seed, each))
 
 
-def measure_all(seeds: int, processes: int) -> list[Seed]:
+def measure_all(seeds: int, processes: int, each: int = EACH) -> list[Seed]:
     """Seeds 0, 1, ..., each in the same way whatever the number of processes."""
     if processes == 1:
-        return [measure(seed) for seed in range(seeds)]
+        return [measure(seed, each) for seed in range(seeds)]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(measure, range(seeds)))
+        return list(pool.map(partial(measure, each=each), range(seeds)))
 
 
-async def _measure(seed: int) -> Seed:
+async def _measure(seed: int, each: int) -> Seed:
     rng = np.random.default_rng(seed)
     local = build_local(rng)
-    queries, bags = ask_local(local, rng)
+    queries, bags = ask_local(local, rng, each)
     local.collection.bags.update(bags)
     found, bench = Seed(), Bench(local.collection, Drafts(local, RIVAL_RATE, seed))
     for name, arm in ARMS.items():

@@ -12,7 +12,7 @@ from evals.study.corpus import KAPPA, Company, Global, Local
 from evals.study.geometry import WINDOWS, Bag, bag, tilted, unit
 
 EACH = 20
-"""Queries of a class."""
+"""Queries of a class, unless fewer are asked for."""
 CLASSES: Mapping[str, str] = {
     "on": "a distinctive company: the dense view names it outright, the other two name four more",
     "partial": "a conjunctive company: every view names rivals too, only the conjunction is one company",
@@ -36,8 +36,8 @@ class Query:
     """A company; of the global regime, a sector."""
 
 
-def ask_local(local: Local, rng: np.random.Generator) -> tuple[list[Query], dict[str, Bag]]:
-    """Every class, and what the queries' texts mean."""
+def ask_local(local: Local, rng: np.random.Generator, each: int = EACH) -> tuple[list[Query], dict[str, Bag]]:
+    """`each` of every class, and what the queries' texts mean."""
     distinctive = [i for i, company in enumerate(local.companies) if company.distinctive]
     conjunctive = [i for i, company in enumerate(local.companies) if not company.distinctive]
     pools: Mapping[str, Sequence[int]] = {
@@ -50,7 +50,7 @@ def ask_local(local: Local, rng: np.random.Generator) -> tuple[list[Query], dict
     queries: list[Query] = []
     bags: dict[str, Bag] = {}
     for kind in CLASSES:
-        described = islice(cycle(rng.permutation(list(pools[kind])).tolist()), EACH)
+        described = islice(cycle(rng.permutation(list(pools[kind])).tolist()), each)
         for n, i in enumerate(described):
             text = f"Who is described in {kind} {n}?"
             gold = local.companies[local.names[i] if kind == "bridge" else i].name
