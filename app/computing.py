@@ -15,6 +15,7 @@ from app.retrieval import Retrieval
 from app.statements import worded
 from app.tools import together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
+from app.widening import widened
 
 _POOL = 20
 """Table passages looked through for each line."""
@@ -32,7 +33,7 @@ class Computing:
         """None where an operand is missing, or the operands' passages are more than k."""
         lines = list(dict.fromkeys(term.line for term in self.formula.terms))
         several = await together([self._search(line, question, actions) for line in lines])
-        hits = _numbered([hit for hits in several for hit in hits])
+        hits = await widened(_numbered([hit for hits in several for hit in hits]), actions.tools)
         found = operands(self.formula, hits, self.filings)
         if found is None:
             actions.tools.note("not_computed", formula=self.formula.name, why="a line or a year of it was not found")
