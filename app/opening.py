@@ -37,7 +37,7 @@ _LOCAL_PASSAGE_TOKENS = 450
 """A CPU reads some 30 tokens a second."""
 
 
-def index_stamp(settings: Settings, embedder: ClosableEmbedder, chunker: str) -> IndexStamp:
+def index_stamp(settings: Settings, embedder: Embedder, chunker: str) -> IndexStamp:
     """What a collection built with these settings is stamped with."""
     bm25, splade = Bm25Encoder().name, settings.splade_model
     return IndexStamp(settings.collection, embedder.name, embedder.dimensions, bm25, chunker, splade=splade)
@@ -82,7 +82,7 @@ async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> 
 
 
 @asynccontextmanager
-async def open_served(settings: Settings, embedder: ClosableEmbedder, *, uploads: bool) -> AsyncIterator[WritableStore]:
+async def open_served(settings: Settings, embedder: Embedder, *, uploads: bool) -> AsyncIterator[WritableStore]:
     """The collection as it was built; a new one where there is none and uploads will fill it.
 
     Raises IndexMissing where they will not, StoreLocked, IndexMismatch, ...

@@ -100,11 +100,12 @@ class FakeStore:
 
     def _passing(self, where: Filter) -> list[Chunk]:
         payload.rest_filter(where)
+        hidden = self._hidden()
         return [
             chunk
             for chunk, _ in self._chunks.values()
             if _may_read(chunk.meta, where.access)
-            and chunk.document_id not in self._hidden()
+            and chunk.document_id not in hidden
             and all(_holds(c, self._field(chunk, c.field)) for c in where.conditions)
         ]
 
@@ -128,14 +129,15 @@ class FakeStore:
 
     def _hidden(self) -> frozenset[str]:
         """Ids of the documents that no reader sees now."""
-        records = map(payload.document_payload, self._documents.values())
-        return frozenset().union(*map(payload.hidden_by, records))
+        unfinished = {document.id for document in self._documents.values() if document.state != "ready"}
+        return frozenset(unfinished.union(*(document.replaces for document in self._documents.values())))
 
     async def documents(self, access: Access | None = None) -> list[Document]:
+        hidden = self._hidden()
         visible = [
             document
             for document in self._documents.values()
-            if access is None or (document.id not in self._hidden() and _may_read(document.meta, access))
+            if access is None or (document.id not in hidden and _may_read(document.meta, access))
         ]
         return sorted(visible, key=lambda document: document.id)
 
@@ -152,12 +154,12 @@ class FakeStore:
 
     async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
         payload.rest_filter(where)
-        found = []
+        found, hidden = [], self._hidden()
         for _, record in sorted(self._records.items()):
             held = graph_payload.record_payload(record)
             passes = all(_holds(c, held.get(c.field)) for c in where.conditions if c.field in FILING_FIELDS)
             matches = all(set(values) & set(_listed(held.get(name))) for name, values in matching.items())
-            seen = _may_read(record.meta, where.access) and record.document_id not in self._hidden()
+            seen = _may_read(record.meta, where.access) and record.document_id not in hidden
             if isinstance(record, kind) and seen and passes and matches:
                 found.append(record)
         return found

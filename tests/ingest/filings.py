@@ -46,6 +46,20 @@ def prose(name: str, sentences: int = 12) -> str:
     )
 
 
+def cover(company: str) -> str:
+    """Of an annual report: whose it is, and with whom it competes."""
+    lines = (
+        "FORM 10-K",
+        "For the fiscal year ended December 31, 2023",
+        company,
+        "(Exact name of registrant as specified in its charter)",
+        "Item 1. Business",
+        f"Our competitors include Rival of {company}, Birch Flour Corp and Dogwood LLC.",
+        "In May we acquired Elm Bakeries, Inc. for $12 million.",
+    )
+    return "\n".join(lines)
+
+
 def statement(name: str, first: int = 1) -> str:
     """A table of three rows and two years, whose six numbers begin with `first`."""
     rows = [

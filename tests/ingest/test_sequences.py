@@ -24,7 +24,7 @@ from ingest.parsing import Job, Parsed, parse
 from ingest.pipeline import Batch, Options
 from ingest.sources import Source, find_sources
 from tests.fakes import FakeStore
-from tests.ingest.filings import HashEmbedder, prose, stamp, statement, write_pdf
+from tests.ingest.filings import HashEmbedder, cover, prose, stamp, statement, write_pdf
 
 pytestmark = pytest.mark.anyio
 NAMES = ("a", "b", "c")
@@ -142,7 +142,8 @@ def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for version in (1, 2, 3):
             about = f"firm {name} in version {version}"
             pages = [
-                f"{statement(about, page)}\n\n{prose(f'{about} page {page}', 4)}" for page in range(1, version + 1)
+                f"{cover(f'Firm{name} Inc.')}\n{statement(about, page)}\n\n{prose(f'{about} page {page}', 4)}"
+                for page in range(1, version + 1)
             ]
             write_pdf(folder / name / f"{version}.pdf", *pages)
     InProcess.parsed.clear()
@@ -197,13 +198,13 @@ class World:
         assert len(names) == len(set(names)), f"two versions at once: {documents}"
         assert self.expected <= set(names), "no version at all"
         chunks = self.store._passing(Filter())
-        records = [*await self.store.records(Entity, Filter(), {}), *await self.store.records(Relation, Filter(), {})]
+        records = {record.document_id for record in self.store._records.values()} - self.store._hidden()
         for document in documents:
             assert sum(chunk.document_id == document.id for chunk in chunks) == document.chunks
             pages = await self.store.pages([(document.id, n + 1) for n in range(document.pages)], Access())
             assert None not in pages
         shown = {document.id for document in documents}
-        assert {each.document_id for each in (*chunks, *records)} <= shown
+        assert records | {chunk.document_id for chunk in chunks} <= shown
         if self.expected:
             rows = (await self.figures.query("SELECT DISTINCT document_id FROM figures", Access())).rows
             owners = [row[0].partition("-")[0] for row in rows]

@@ -28,7 +28,7 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
     async with open_served(settings, embedder, uploads=settings.accept_uploads) as store:
         sparse: Mapping[LegName, SparseEncoder] = {"bm25": Bm25Encoder()}
         figures = SqliteFigures(settings.figures_file)
-        async with open_documents(settings, store, embedder, figures, uploads=settings.accept_uploads) as (
+        async with open_documents(settings, store, embedder, sparse, figures, uploads=settings.accept_uploads) as (
             ingestion,
             images,
         ):
