@@ -35,6 +35,8 @@ LEGS: Mapping[str, Architecture] = {
 """Each leg by itself."""
 FULL_MAXSIM = Crag(pool=ALL_PASSAGES, upper=1.0, lower=0.0, strips=0, rewrite=False)
 """MaxSim over every passage there is."""
+TOLD = Agentic(follow="direction", max_hops=3, least_residual=0.42)
+"""Hops only where the question says that it is about somebody whom it does not name."""
 EAGER = Crag(pool=20, upper=1.0, lower=0.0, strips=0, rewrite=False)
 """The grader fires on every query."""
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 
@@ -16,7 +16,7 @@ from app.architectures.naive import Naive
 from app.hops import residual
 from app.tools import Tools
 from app.types import Question
-from evals.study.arms import ALL_PASSAGES, ARMS, EAGER, FULL_MAXSIM, LEGS, Bench, Reply, voted
+from evals.study.arms import ALL_PASSAGES, ARMS, EAGER, FULL_MAXSIM, LEGS, TOLD, Bench, Reply, voted
 from evals.study.controls import Controls, run_controls
 from evals.study.corpus import Global, build_global, build_local
 from evals.study.ports import Collection
@@ -96,6 +96,7 @@ async def _measure(seed: int, each: int) -> Seed:
         found.right[name] = _shares(some, await _ask(bench, leg, some))
     some = [query for query in queries if query.kind in ("noisy", "bridge")]
     found.right["full MaxSim"] = _shares(some, await _ask(bench, FULL_MAXSIM, some))
+    found.right["told"] = await _told(bench, local.collection, queries)
     for noise in NOISE:
         noisy = Bench(local.collection, None, noise=noise, seed=seed)
         found.right[f"noise {noise:g}"] = _shares(queries, await _ask(noisy, EAGER, queries))
@@ -152,6 +153,17 @@ def _reach(found: Seed, queries: Sequence[Query], replies: Sequence[Reply]) -> N
         if not any(chunk.startswith(f"{query.gold.lower()}-") for chunk in reply.graded):
             found.unreached += 1
             found.unreached_right += reply.answered == query.gold
+
+
+async def _told(bench: Bench, collection: Collection, queries: Sequence[Query]) -> dict[str, float]:
+    """The agentic arm that hops where the question says so, which here the bridge queries do."""
+    some = [query for query in queries if query.kind in ("on", "bridge")]
+    worded = [replace(q, text=q.text.replace("described", _TOLD)) if q.kind == "bridge" else q for q in some]
+    collection.bags.update({new.text: collection.bags[old.text] for new, old in zip(worded, some, strict=True)})
+    return _shares(worded, await _ask(bench, TOLD, worded))
+
+
+_TOLD = "the counterparty that is named"
 
 
 async def _anchor(found: Seed, bench: Bench, queries: Sequence[Query]) -> None:

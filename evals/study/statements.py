@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean
 
-from evals.statistics import Estimate, bootstrap
+from evals.statistics import Estimate, bootstrap, wilson
 from evals.study.arms import ARMS, LEGS
 from evals.study.controls import SETTINGS
 from evals.study.measure import DEPTHS, NOISE, Seed, overall
@@ -91,8 +91,7 @@ def _within(what: str, found: Estimate, margin: float, reported: str = "") -> Ch
 
 
 def _exactly(what: str, found: int, wanted: int, total: int, reported: str = "") -> Check:
-    part = found / total if total else 0.0
-    estimate = Estimate(total, part, part, part)
+    estimate = Estimate(total, found / total, *wilson(found, total)) if total else Estimate(0)
     return Check(f"{what}: {found} of {total}", estimate, f"{wanted}", found == wanted, reported)
 
 
@@ -189,6 +188,7 @@ def _second_hop(seeds: Sequence[Seed]) -> Statement:
     others = {name: of(seeds, share(name, "bridge")) for name in ARMS if name != "agentic"}
     best = max(others, key=lambda name: others[name].mean or 0.0)
     hops = of(seeds, lambda seed: seed.hops["on"])
+    told = [cell(of(seeds, share("told", kind))) for kind in ("on", "bridge")]
     return Statement(
         6,
         "Only the second hop reaches bridge, and it damages on",
@@ -197,7 +197,9 @@ def _second_hop(seeds: Sequence[Seed]) -> Statement:
             _below(f"`bridge`: the best other arm ({best})", others[best], _NOTHING, "0.000"),
             _below("`on`: agentic less naive", of(seeds, _gained("agentic", "on")), -_WIDE, "-0.85"),
         ],
-        f"On `on` it hops {hops.mean:.2f} times [{hops.low:.2f}, {hops.high:.2f}]; reported 2.7.",
+        f"On `on` it hops {hops.mean:.2f} times [{hops.low:.2f}, {hops.high:.2f}]; reported 2.7. Nothing in what was "
+        "found says that a hop is wanted, but the question may: where bridge queries say `the counterparty that` and "
+        f"the arm hops only then, it is right in {told[0]} on `on` and {told[1]} on `bridge`.",
     )
 
 

@@ -91,6 +91,8 @@ def test_each_arm_wins_its_own_class_and_pays_elsewhere(seeds: Sequence[Seed]) -
         assert right["crag"]["noisy"] > right["naive"]["noisy"]
         assert right["graph"][GLOBAL] == 1.0
         assert right["agentic"]["bridge"] > 0.5 > right["agentic"]["on"]
+        assert right["told"]["on"] == 1.0, "without a word of anybody else in the question there is no hop"
+        assert right["told"]["bridge"] == right["agentic"]["bridge"]
         assert right["full MaxSim"]["bridge"] == 0.0
         assert seed.unreached_right == 0
         assert seed.depth[25] == 1.0 > seed.depth[20]
