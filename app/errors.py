@@ -199,4 +199,4 @@ class DocumentError(SextantError):
         super().__init__(detail)
         self.reason = reason
         """empty | not_pdf | unsupported | damaged | password | no_pages | no_text | too_large | timeout | crashed |
-        unreadable"""
+        metadata | unreadable"""

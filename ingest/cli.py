@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ingest.commands import OpenIndex
+    from ingest.sidecars import Sidecars
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
@@ -171,6 +172,9 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
         "--chunker", metavar="S", help="how they are cut, as structure:max_tokens=256 (default: CHUNKER, or structure)"
     )
     parser.add_argument(
+        "--metadata", metavar="FILE", type=_sidecars, help="a table of files and what is known of them, CSV or JSON"
+    )
+    parser.add_argument(
         "--ocr",
         choices=("auto", "off", "force"),
         help="read as pictures the pages whose text is missing or garbled, none, or all (default: OCR, or auto)",
@@ -183,6 +187,16 @@ def _ingest(parser: argparse.ArgumentParser) -> None:
 def _cores() -> int:
     """All but one, for the model."""
     return min(8, max(1, len(os.sched_getaffinity(0)) - 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+
+
+def _sidecars(text: str) -> "Sidecars":
+    from app.errors import DocumentError
+    from ingest.sidecars import Sidecars
+
+    try:
+        return Sidecars(Path(text))
+    except DocumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(text: str) -> int:

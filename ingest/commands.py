@@ -27,6 +27,7 @@ from ingest.indexing import Index
 from ingest.ocr import INSTALL, is_installed
 from ingest.pipeline import Batch, Options
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
+from ingest.sidecars import Sidecars
 from ingest.sources import Source, find_sources
 from ingest.verification import problems
 
@@ -119,6 +120,7 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
         max_pages=options.max_pages,
         graph=settings.graph,
         ocr=ocr,
+        sidecars=options.metadata or Sidecars(),
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:

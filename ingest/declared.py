@@ -1,4 +1,4 @@
-"""What a filing declares about itself as data: iXBRL cover facts and the header that EDGAR puts before a submission."""
+"""What is declared of a filing as data: by its iXBRL cover facts, by EDGAR's header before it, or by who ingests it."""
 
 import re
 from collections.abc import Mapping
@@ -30,6 +30,23 @@ def from_cover_facts(facts: Mapping[str, str]) -> Declared:
         fiscal_period=period if period in ("FY", "Q1", "Q2", "Q3", "Q4") else None,
         period_end=parse_date(facts.get("DocumentPeriodEndDate")),
         year_end=_month_and_day(re.sub(r"\D", "", facts.get("CurrentFiscalYearEndDate", ""))),
+    )
+
+
+def from_given(given: Mapping[str, str | int]) -> Declared:
+    """From what somebody says of a filing, by the names of DocumentMeta."""
+    said = {name: str(value) for name, value in given.items()}
+    form, year = said.get("form", ""), said.get("fiscal_year")
+    return Declared(
+        company=said.get("company"),
+        cik=said.get("cik"),
+        ticker=said.get("ticker"),
+        form=_form(form),
+        amended=form.endswith("/A"),
+        fiscal_year=int(year) if year else None,
+        fiscal_period=said.get("fiscal_period"),
+        period_end=parse_date(said.get("period_end")),
+        filed=parse_date(said.get("filed")),
     )
 
 

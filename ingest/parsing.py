@@ -5,13 +5,14 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from app.errors import DocumentError
 from app.types import Chunk, Document, DocumentMeta, Entity, Figure, OcrMode, Page, Relation
 from ingest.chunking import Chunker
+from ingest.declared import from_given, joined
 from ingest.entities import extract
 from ingest.executors import tell
 from ingest.figures import figures
@@ -21,6 +22,7 @@ from ingest.ocr import INSTALL, is_installed
 from ingest.reading import read_filing
 from ingest.scans import Ocr
 from ingest.sections import sections
+from ingest.sidecars import Given
 from ingest.sources import hash_file
 from ingest.tables import tables
 
@@ -51,6 +53,8 @@ class Job:
     graph: bool = False
     """Whether entities and relations are wanted."""
     ocr: OcrMode = "auto"
+    given: Given = field(default_factory=dict)
+    """Metadata that outranks what is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +108,7 @@ def parse(job: Job) -> Parsed:
     """Read, section, describe and chunk one file. Raises DocumentError."""
     began = time.perf_counter()
     text = read_filing(job.path, max_pages=job.max_pages, ocr=Ocr(job.ocr, _tell_progress))
-    meta = replace(
-        _clean(read_metadata(text.pages, text.info, job.path.with_name(f"{job.name}.pdf"), text.declared)),
-        source=job.source,
-        tenant=job.tenant,
-        acl=job.acl,
-    )
+    meta = _metadata(job, text)
     found = text.tables if text.tables is not None else [tables(page) for page in text.pages]
     chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), found)
     empty = tuple(page.number for page in text.pages if not page.text.strip())
@@ -127,6 +126,7 @@ def parse(job: Job) -> Parsed:
         ocr_pages=tuple(page.number for page in text.pages if page.ocr),
         repaired=text.repaired,
         state="ingesting",
+        given=job.given,
     )
     numbers = figures(job.document_id, meta, text.pages, found, chunks, text.facts)
     records, graph = _graph(job, meta, text.pages, chunks)
@@ -141,6 +141,13 @@ def parse(job: Job) -> Parsed:
             for batch in _batched(items, size):
                 pickle.dump((kind, batch), spool, pickle.HIGHEST_PROTOCOL)
     return Parsed(document, file, time.perf_counter() - began, graph)
+
+
+def _metadata(job: Job, text: FilingText) -> DocumentMeta:
+    declared = joined(from_given(job.given), text.declared)
+    read = _clean(read_metadata(text.pages, text.info, job.path.with_name(f"{job.name}.pdf"), declared))
+    given: dict[str, Any] = {name: value for name, value in job.given.items() if name not in ("acl", "form")}
+    return replace(read, **given, source=job.source, tenant=job.tenant, acl=job.acl)
 
 
 def _tell_progress(done: int, of: int) -> None:

@@ -21,6 +21,7 @@ from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
 from ingest.parsing import GraphCost, Job, Parsed, parse, slug
 from ingest.registry import Registry
+from ingest.sidecars import Given, Sidecars
 from ingest.sources import LocalFile, Source, fetch, stem_of
 
 OutcomeName = Literal["created", "unchanged", "replaced", "failed"]
@@ -60,6 +61,8 @@ class Options:
     graph: bool = False
     """Whether entities and relations are kept."""
     ocr: OcrMode = "auto"
+    sidecars: Sidecars | None = None
+    """What is given about files; None keeps what was."""
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -143,6 +146,7 @@ class Batch:
             await self._ahead.acquire()
             try:
                 file = await asyncio.to_thread(fetch, source, folder, self._options.max_bytes)
+                given = await self._given(source)
             except DocumentError as error:
                 self._fail(source, error)
                 continue
@@ -152,7 +156,7 @@ class Batch:
             if self._must_wait(file.sha256):
                 waiting.append(source)
                 self._awaited.add(file.sha256)
-            elif job := self._job(source, file, folder):
+            elif job := self._job(source, file, folder, given):
                 self._taken.add(file.sha256)
                 parsing.create_task(self._parse(source, file, job, filings))
                 continue
@@ -164,15 +168,23 @@ class Batch:
         record = self._registry.holding(sha256)
         return sha256 in self._taken or (record is not None and record.meta.source in self._unread)
 
-    def _job(self, source: Source, file: LocalFile, folder: Path) -> Job | None:
+    async def _given(self, source: Source) -> Given | None:
+        """None where nothing is known but what was given before."""
+        sidecars = self._options.sidecars
+        return await asyncio.to_thread(sidecars.given, source) if sidecars else None
+
+    def _job(self, source: Source, file: LocalFile, folder: Path, given: Given | None) -> Job | None:
         """What to parse, or None where the outcome is known (and reported) without."""
         options, record = self._options, self._registry.holding(file.sha256)
-        acl = options.acl or self._registry.acl(source.uri, file.sha256) or options.new_acl
+        if given is None or (record is not None and record.meta.source != source.uri):
+            given = dict(record.given) if record else {}
+        acl = tuple(str(given["acl"]).split(",")) if "acl" in given else options.acl
+        acl = acl or self._registry.acl(source.uri, file.sha256) or options.new_acl
         if file.sha256 in self._errors:
             error = self._errors[file.sha256]
             self._report(Outcome(source, "failed", reason=error.reason, detail=str(error)))
             return None
-        if record is not None and record.meta.acl == acl:
+        if record is not None and record.meta.acl == acl and record.given == given:
             replaced = self._registry.replaced_by(source.uri, record.id)
             self._report(Outcome(source, "replaced" if replaced else "unchanged", record))
             return None
@@ -190,6 +202,7 @@ class Batch:
             spool=folder,
             graph=options.graph,
             ocr=options.ocr,
+            given=given,
         )
 
     async def _parse(self, source: Source, file: LocalFile, job: Job, filings: Filings) -> None:

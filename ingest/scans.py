@@ -16,7 +16,7 @@ from ingest.layout import Token, lay_out
 from ingest.ocr import Engine, OcrFailed, Read, find_engine
 from ingest.page_text import clean, printed_label, text_quality
 
-_DPI = 200
+_DPI = 300
 _MOST_PIXELS = 16_000_000
 """A larger page is read at fewer dots per inch."""
 _GARBLED = 0.5

@@ -18,6 +18,7 @@ import fsspec  # type: ignore[import-untyped]
 import httpx
 
 from app.errors import DocumentError
+from ingest.sidecars import is_sidecar
 from ingest.submission import is_submission
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
@@ -102,7 +103,8 @@ def _expand(argument: str) -> Iterator[Source]:
     if not matches:
         yield Source(_file_uri(argument), argument, "nothing matches this pattern")
     for match in matches:
-        yield from _local(match)
+        if not is_sidecar(match):
+            yield from _local(match)
 
 
 def _local(path: str) -> Iterator[Source]:

@@ -121,6 +121,7 @@ def document_payload(document: Document) -> Payload:
     known: Payload = {
         "empty_pages": list(document.empty_pages),
         "ocr_pages": list(document.ocr_pages) or None,
+        "given": dict(document.given) or None,
         "replaces": list(document.replaces) or None,
     }
     if document.replaces and document.state == "ready":
@@ -133,7 +134,8 @@ def document_from(payload: Mapping[str, Any]) -> Document:
     own |= {"empty_pages": tuple(payload["empty_pages"]), "replaces": tuple(payload.get("replaces", ()))}
     if own["state"] == _REPLACING:
         own["state"] = "ready"
-    return Document(meta=meta_from(payload), ocr_pages=tuple(payload.get("ocr_pages", ())), **own)
+    own |= {"ocr_pages": tuple(payload.get("ocr_pages", ())), "given": payload.get("given", {})}
+    return Document(meta=meta_from(payload), **own)
 
 
 HIDING: Payload = {"must": [{"key": "state", "match": {"any": ["ingesting", _REPLACING]}}]}

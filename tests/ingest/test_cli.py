@@ -117,6 +117,7 @@ def test_json_lines(place: Path, memory: Memory, capsys: pytest.CaptureFixture[s
         "pages": 1,
         "chunks": summary["chunks"],
         "empty_pages": [],
+        "ocr_pages": [],
         "repaired": False,
     }
     assert (by_name["b.pdf"]["outcome"], by_name["b.pdf"]["reason"]) == ("failed", "empty")
@@ -157,6 +158,21 @@ def test_wrong_usage_and_nothing_found(arguments: tuple[str, ...], capsys: pytes
         status = int(stop.code or 0)
     assert status == USAGE
     assert capsys.readouterr().err
+
+
+def test_a_table_of_metadata_is_put_over_what_is_read(
+    place: Path, memory: Memory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pdf, table = write_pdf(place / "a.pdf", prose("Ombrell")), place / "known.csv"
+    table.write_text("file,company,sector\na.pdf,Ombrell Corp,Mining\n")
+    assert run([str(pdf), "--metadata", str(table)], memory) == OK
+    [filing] = memory.store._documents.values()
+    assert (filing.meta.company, filing.meta.sector) == ("Ombrell Corp", "Mining")
+    table.write_text("file,compny\na.pdf,Ombrell Corp\n")
+    with pytest.raises(SystemExit) as wrong:
+        run([str(pdf), "--metadata", str(table)], memory)
+    assert wrong.value.code == USAGE
+    assert "metadata in known.csv: 'compny' is unknown; there are file, title" in capsys.readouterr().err
 
 
 def test_names_that_are_hard_to_write(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
