@@ -113,6 +113,7 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
         support=round(carried, 4),
         verified=stored and carried >= VERIFIED_SUPPORT and carries(quote, sentence, chunk.unit),
         ocr=page is not None and page.ocr,
+        kind=chunk.kind,
     )
 
 

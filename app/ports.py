@@ -184,6 +184,16 @@ class SparseEncoder(Protocol):
     def queries(self, texts: Sequence[str]) -> list[SparseVector]: ...
 
 
+class Captioner(Protocol):
+    """Puts a picture into words."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def caption(self, png: bytes) -> Generation:
+        """`llm_calls` is 0 where it was at hand. Raises GeneratorUnavailable, Busy, UpstreamFailed, Timeout."""
+
+
 class Reranker(Protocol):
     """A cross-encoder: one score per passage, higher is better."""
 

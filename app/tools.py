@@ -88,6 +88,12 @@ class Prices:
     input: Decimal | None = None
     output: Decimal | None = None
 
+    def of(self, tokens_in: int, tokens_out: int) -> Decimal | None:
+        """None where a price is unknown."""
+        if self.input is None or self.output is None:
+            return None
+        return (self.input * tokens_in + self.output * tokens_out) / _MILLION
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
@@ -163,12 +169,7 @@ class Tools:
         )
 
     def _usd(self, calls: int, tokens_in: int, tokens_out: int) -> Decimal | None:
-        prices = self.ports.prices
-        if calls == 0:
-            return Decimal(0)
-        if prices.input is None or prices.output is None:
-            return None
-        return (prices.input * tokens_in + prices.output * tokens_out) / _MILLION
+        return self.ports.prices.of(tokens_in, tokens_out) if calls else Decimal(0)
 
     def note(self, name: str, **detail: Any) -> TraceStep:
         """Put a free decision into the trace."""

@@ -21,6 +21,7 @@ from app.opening import any_stamp, index_stamp, open_embedder, open_sparse, open
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
 from ingest import fetch_command, figure_commands, graph_commands
+from ingest.captioning import Captioning, open_captioning
 from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE, parse_arguments
 from ingest.indexing import Index
@@ -102,6 +103,17 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
 
 
 async def _ingest(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
+    async with open_captioning(settings) as captioning:
+        return await _add(options, settings, open_index, report, None if options.dry_run else captioning)
+
+
+async def _add(
+    options: argparse.Namespace,
+    settings: Settings,
+    open_index: OpenIndex,
+    report: Report,
+    captioning: Captioning | None,
+) -> int:
     sources = await asyncio.to_thread(lambda: list(find_sources(options.paths)))
     if not any(source.problem is None for source in sources):
         for source in sources:
@@ -120,6 +132,7 @@ async def _ingest(options: argparse.Namespace, settings: Settings, open_index: O
         max_pages=options.max_pages,
         graph=settings.graph,
         ocr=ocr,
+        captioning=captioning,
         sidecars=options.metadata or Sidecars(),
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )

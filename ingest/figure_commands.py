@@ -13,6 +13,7 @@ from app.errors import InvalidQuery
 from app.ports import WritableFigures, WritableStore
 from app.settings import Settings
 from app.types import Access, Document, Rows
+from ingest.captions import printed
 from ingest.cli import OK, SOME_FAILED, USAGE
 from ingest.figures import figures
 from ingest.indexing import Index
@@ -75,7 +76,7 @@ async def _derived(
     """How many each has; None where its tables cannot be found again and none are known."""
     known = await kept.counts()
     for document in documents:
-        pages = await pages_of(store, document)
+        pages = [printed(page) for page in await pages_of(store, document)]
         if not any(page.words for page in pages):
             yield document, known.get(document.id)
             continue

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.types import Access, Entity
+from ingest.captions import printed
 from ingest.cli import OK
 from ingest.entities import extract
 from ingest.indexing import Index
@@ -22,9 +23,9 @@ async def derive(options: argparse.Namespace, index: Index, report: Report) -> i
             continue
         began = time.perf_counter()
         access = Access(document.meta.tenant, document.meta.acl)
-        pages = await pages_of(index.store, document)
+        pages = [printed(page) for page in await pages_of(index.store, document)]
         hits = await chunks_of(index.store, document, access, document.chunks)
-        chunks = sorted((hit.chunk for hit in hits), key=lambda chunk: chunk.ordinal)
+        chunks = sorted((hit.chunk for hit in hits if hit.chunk.kind != "figure"), key=lambda chunk: chunk.ordinal)
         records = await asyncio.to_thread(extract, document.id, document.meta, pages, chunks)
         await index.store.put_records(document.id, records)
         entities, seconds = sum(isinstance(record, Entity) for record in records), time.perf_counter() - began

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
 from app.types import Chunk, ChunkVectors, Document, LegName, Removed, SparseVector
+from ingest.captioning import CaptionCost
 from ingest.parsing import Parsed
 from ingest.sources import Source
 
@@ -58,6 +59,10 @@ class Filing:
     """The index holds it already: an older version, or the same bytes for other groups."""
     unwritten: int
     """Chunks not yet in the store."""
+    captions: CaptionCost | None = None
+    """Where pictures are put into words."""
+    held: bool = False
+    """The store has a record of this very document, finished or not."""
 
 
 Filings: TypeAlias = "asyncio.Queue[Filing | None]"
@@ -159,6 +164,12 @@ class Indexer:
             document = replace(filing.parsed.document, state="ingesting", ingested_at=_now())
             with self._tally.timed("write"):
                 await self._store.put_document(document)
+                if filing.held:  # it may have had more chunks: other groups, but also other captions or OCR
+                    await self._store.delete_records(document.id)
+                    if self._figures:
+                        await self._figures.delete(document.id)
+                    await self._store.delete_document(document.id)
+                    await self._store.put_document(document)
                 for pages in filing.parsed.pages():
                     await self._store.put_pages(document, pages)
                 if self._figures:

@@ -33,6 +33,7 @@ from app.errors import (
 from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
 from app.settings import Settings
 from app.types import Access, Document, FloatArray, Job, JobState, LegName, Removed
+from ingest.captioning import open_captioning
 from ingest.chunking import Chunker, read_chunker
 from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
@@ -362,13 +363,15 @@ async def open_intake(
         jobs = Jobs.load(settings.data_dir / "jobs" / settings.collection)
     except BlockingIOError:
         raise StoreLocked(f"another process takes the uploads of {uploads}") from None
-    intake = Intake(index, chunker, jobs, uploads, limits, settings.max_queued_jobs)
-    await intake.recover()
-    working = asyncio.create_task(intake.run())
-    try:
-        yield intake
-    finally:
-        working.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
-        lock.close()
+    async with open_captioning(settings) as captioning:
+        limits = replace(limits, captioning=captioning)
+        intake = Intake(index, chunker, jobs, uploads, limits, settings.max_queued_jobs)
+        await intake.recover()
+        working = asyncio.create_task(intake.run())
+        try:
+            yield intake
+        finally:
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+            lock.close()

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.errors import DocumentError
 from app.types import Chunk, Document, DocumentMeta, Entity, Figure, OcrMode, Page, Relation
+from ingest.captions import Caption, captioned, figure_chunks
 from ingest.chunking import Chunker
 from ingest.declared import from_given, joined
 from ingest.entities import extract
@@ -55,6 +56,8 @@ class Job:
     ocr: OcrMode = "auto"
     given: Given = field(default_factory=dict)
     """Metadata that outranks what is read."""
+    captions: tuple[Caption, ...] = ()
+    """Of its pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,9 @@ def parse(job: Job) -> Parsed:
     found = text.tables if text.tables is not None else [tables(page) for page in text.pages]
     chunks = job.chunker.chunks(job.document_id, meta, text.pages, sections(text.pages, text.outline), found)
     empty = tuple(page.number for page in text.pages if not page.text.strip())
-    if not chunks:
+    shown = [captioned(text.displayed.get(page.number, page), job.captions) for page in text.pages]
+    captions = list(figure_chunks(job.captions, shown, chunks, job.document_id, meta))
+    if not chunks and not captions:
         raise DocumentError(_no_text(text, job.ocr), "no_text")
     if hash_file(job.path) != job.sha256:
         raise DocumentError("changed while it was read; repeat when it is complete", "unreadable")
@@ -121,7 +126,7 @@ def parse(job: Job) -> Parsed:
         job.sha256,
         meta,
         len(text.pages),
-        len(chunks),
+        len(chunks) + len(captions),
         empty_pages=empty,
         ocr_pages=tuple(page.number for page in text.pages if page.ocr),
         repaired=text.repaired,
@@ -133,8 +138,8 @@ def parse(job: Job) -> Parsed:
     file = job.spool / f"{job.document_id}.parsed"
     with file.open("wb") as spool:
         for kind, items, size in (
-            ("pages", [text.displayed.get(page.number, page) for page in text.pages], _PAGES_PER_BATCH),
-            ("chunks", chunks, _CHUNKS_PER_BATCH),
+            ("pages", shown, _PAGES_PER_BATCH),
+            ("chunks", chunks + captions, _CHUNKS_PER_BATCH),
             ("figures", numbers, _FIGURES_PER_BATCH),
             ("records", records, _RECORDS_PER_BATCH),
         ):

@@ -16,6 +16,7 @@ from typing import Literal
 
 from app.errors import DocumentError
 from app.types import Document, OcrMode
+from ingest.captioning import CaptionCost, Captioning
 from ingest.chunking import Chunker
 from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
@@ -43,6 +44,8 @@ class Outcome:
     detail: str | None = None
     graph: GraphCost | None = None
     """Of a filing newly written, where there is a graph."""
+    captions: CaptionCost | None = None
+    """Of a filing newly written, where pictures are put into words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Options:
     ocr: OcrMode = "auto"
     sidecars: Sidecars | None = None
     """What is given about files; None keeps what was."""
+    captioning: Captioning | None = None
+    """None leaves pictures as they are."""
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -206,7 +211,11 @@ class Batch:
         )
 
     async def _parse(self, source: Source, file: LocalFile, job: Job, filings: Filings) -> None:
+        captioning, cost = self._options.captioning, None
         try:
+            if captioning:
+                captions, cost = await captioning.captions(file.path, self._options.time_limit(file.size))
+                job = replace(job, captions=captions)
             parsed = await self._pool.run(
                 job,
                 self._options.time_limit(file.size),
@@ -224,7 +233,7 @@ class Batch:
         self.tally.seconds["parse"] += parsed.seconds
         self.tally.seconds["graph"] += parsed.graph.seconds if parsed.graph else 0.0
         older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
-        filing = Filing(source, parsed, bool(older), document.chunks)
+        filing = Filing(source, parsed, bool(older), document.chunks, cost, document.id in self._registry)
         if self._index:
             await filings.put(filing)
         else:
@@ -240,8 +249,7 @@ class Batch:
         self._ahead.release()
 
     async def _finish(self, filing: Filing, document: Document) -> None:
-        busy = self._taken | self._awaited
-        old = [d for d in self._registry.replaced_by(filing.source.uri, document.id) if d.sha256 not in busy]
+        old = self._outdated(filing.source, document)
         for each in old:
             self._registry.remove(each.id)
             self._taken.add(each.sha256)
@@ -249,7 +257,15 @@ class Batch:
             await self._index.publish(replace(document, replaces=tuple(each.id for each in old)))
         self._registry.put(document)
         outcome: OutcomeName = "replaced" if filing.replaces else "created"
-        self._report(Outcome(filing.source, outcome, document, graph=filing.parsed.graph))
+        self._report(Outcome(filing.source, outcome, document, None, None, filing.parsed.graph, filing.captions))
+
+    def _outdated(self, source: Source, document: Document) -> list[Document]:
+        """Other versions of the same source, what a killed run left of one included, but for bytes still at work."""
+        busy = self._taken | self._awaited
+        left = self._registry.unfinished(self._options.abandoned_after, datetime.now(UTC))
+        whose = (source.uri, document.meta.tenant)
+        left = [d for d in left if (d.meta.source, d.meta.tenant) == whose and d.id != document.id]
+        return [d for d in (*self._registry.replaced_by(source.uri, document.id), *left) if d.sha256 not in busy]
 
     async def _complete(self) -> None:
         """End the replacements that a killed run had begun."""

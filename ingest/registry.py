@@ -32,6 +32,9 @@ class Registry:
     def remove(self, document_id: str) -> None:
         self._documents.pop(document_id, None)
 
+    def __contains__(self, document_id: object) -> bool:
+        return document_id in self._documents
+
     def _known(self, ids: Iterable[str]) -> list[Document]:
         return [self._documents[each] for each in sorted(ids) if each in self._documents]
 

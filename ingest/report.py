@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 
 from app.types import Document
+from ingest.captioning import CaptionCost
 from ingest.indexing import Tally
 from ingest.pipeline import OUTCOMES, Outcome
 
@@ -83,6 +84,9 @@ class JsonReport:
             line |= {"repaired": document.repaired}
         if graph := outcome.graph:
             line |= {"entities": graph.entities, "relations": graph.relations, "graph_seconds": round(graph.seconds, 3)}
+        if captions := outcome.captions:
+            usd = None if captions.usd is None else str(captions.usd)
+            line |= {"captions": {**asdict(captions), "usd": usd}}
         if outcome.reason:
             line |= {"reason": outcome.reason, "detail": outcome.detail}
         write_json("file", line)
@@ -191,6 +195,8 @@ def described(outcome: Outcome) -> str:
     parts = [f"{document.pages} pages, {document.chunks} chunks", document.id]
     if graph := outcome.graph:
         parts.append(f"{graph.entities} entities and {graph.relations} relations in {graph.seconds:.1f} s")
+    if captions := outcome.captions:
+        parts.append(_captioned(captions))
     if document.repaired:
         parts.append("repaired, text may be missing")
     if document.ocr_pages:
@@ -199,6 +205,13 @@ def described(outcome: Outcome) -> str:
         numbers = ", ".join(map(str, document.empty_pages[:10])) + (", ..." if len(document.empty_pages) > 10 else "")
         parts.append(f"no text on page{'s' if len(document.empty_pages) > 1 else ''} {numbers}")
     return " · ".join(parts)
+
+
+def _captioned(cost: CaptionCost) -> str:
+    """What captions came of how many pictures, and at which price."""
+    words = f"{cost.captions} of {cost.pictures} pictures put into words by {cost.llm_calls} calls"
+    tokens = f"{cost.input_tokens + cost.output_tokens:,} tokens"
+    return f"{words}, {tokens}, {'price unknown' if cost.usd is None else f'{cost.usd:.4f} USD'}"
 
 
 def write_json(kind: str, fields: Mapping[str, Any]) -> None:

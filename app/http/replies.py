@@ -115,6 +115,8 @@ class CitationReply(TypedDict):
     verified: bool
     ocr: bool
     """The page's text, or some of it, was recognised in a picture, and may be misread."""
+    kind: ChunkKind
+    """`figure`: the quote is a model's caption of a picture, not the filing's words."""
 
 
 def citation_reply(c: Citation) -> CitationReply:
@@ -136,6 +138,7 @@ def citation_reply(c: Citation) -> CitationReply:
         "support": c.support,
         "verified": c.verified,
         "ocr": c.ocr,
+        "kind": c.kind,
     }
 
 
