@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.svg import Point, Scale, boxes, damage_bars, fit, scatter, short, stacked
+from evals.svg import Point, Scale, boxes, curves, damage_bars, fit, scatter, short, stacked
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,10 @@ def test_parts_are_stacked_to_their_total() -> None:
     chart = stacked([("a", {"dense": 30.0, "sparse": 12.0}), ("b", {"dense": 6.0})], "ops")
     assert ">42</text>" in chart
     assert chart.count("kind-1") == 3
+
+
+def test_curves_go_from_corner_to_corner_and_are_named() -> None:
+    drawn = curves({"a": [(0, 0), (1, 1)], "b & c": [(0, 1), (1, 1)]}, "depth", "right")
+    assert 'd="M40.0,212.0L388.0,22.0" class="system-0 curve"' in drawn
+    assert 'd="M40.0,22.0L388.0,22.0" class="system-1 curve"' in drawn
+    assert "<title>b &amp; c</title>" in drawn
