@@ -393,6 +393,9 @@ def test_odd_pdfs_end_as_created_or_failed_with_a_reason(capsys: pytest.CaptureF
     assert {line["outcome"] for line in files} == {"created", "failed"}
     reasons = {Path(line["source"]).name: line["reason"] for line in files if line["outcome"] == "failed"}
     assert set(reasons.values()) <= {"empty", "not_pdf", "damaged", "password", "no_pages", "no_text", "too_large"}
+    scans = {Path(line["source"]).stem: line.get("ocr_pages") for line in files}
+    assert scans["linn"] == scans["rotated_skew"] == scans["hugemono"] == [1]
+    assert scans["cardinal"] == scans["nemotron_multipage"] == [1, 2, 3, 4]
     assert summary["created"] + summary["failed"] == len(files)
     assert batch("verify") == OK
 
