@@ -33,10 +33,8 @@ ingest: $(STAMP) ## Ingest FILINGS=folder into DATA=folder (default: data)
 	@test -n "$(FILINGS)" || { echo "say which: make ingest FILINGS=folder"; exit 2; }
 	@$(if $(DATA),DATA_DIR="$(DATA)") $(BIN)/python -m ingest "$(FILINGS)" $(ARGS)
 
-bench: $(STAMP) ## Measure retrieval on the specimen filings
-	@$(BIN)/python -m evals.specimens build/bench
-	@DATA_DIR=build/bench COLLECTION=specimens $(BIN)/python -m ingest build/bench/filings
-	@COLLECTION=specimens $(BIN)/python -m evals retrieval --questions build/bench/questions.jsonl --data-dir build/bench $(ARGS)
+bench: $(STAMP) ## Measure the speed of service and ingestion, ten minutes or so (ARGS=--quick: two)
+	@$(BIN)/python -m evals bench $(ARGS)
 
 study: $(STAMP) ## Show what each architecture wins, damages and costs, over a geometry without any model
 	@$(BIN)/python -m evals study $(ARGS)

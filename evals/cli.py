@@ -15,7 +15,9 @@ _EXAMPLES = """examples:
   sextant-eval rerank sets/* --questions qa.jsonl                   the same candidates with and without RERANKER_MODEL
   sextant-eval injections                                           orders planted in a filing: is any obeyed
   sextant-eval study                                                what each architecture wins and damages, and why
+  sextant-eval bench                                                how fast, and how far from the sum of the parts
   sextant-eval compare runs/a runs/b                                what changed, question by question
+  sextant-eval compare before/bench.json build/bench/bench.json     what became slower, beyond the noise
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
   sextant-eval calibrate --questions qa.jsonl                       crag's grader fitted to this collection
@@ -68,9 +70,10 @@ def _parser() -> argparse.ArgumentParser:
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
     _study(commands.add_parser("study", parents=[output], help="the architectures over a geometry, no model needed"))
-    comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix")
-    comparison.add_argument("a", type=Path, metavar="A", help="folder of a run")
-    comparison.add_argument("b", type=Path, metavar="B", help="folder of a later run")
+    _bench(commands.add_parser("bench", parents=[output], help="speed of the service and of the ingestion"))
+    comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix, or of bench")
+    comparison.add_argument("a", type=Path, metavar="A", help="folder of a run, or its JSON file")
+    comparison.add_argument("b", type=Path, metavar="B", help="the same of a later run")
     return parser
 
 
@@ -133,6 +136,16 @@ def _study(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=Path, default=Path("build/study"), help="for the report (default: build/study)")
     add("--filings", metavar="RUN", type=Path, help="a run of matrix: which statements hold on its filings")
     add("--parallel", metavar="N", type=_positive, help="seeds at once (default: a core each)")
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="less of everything: about two minutes")
+    size.add_argument("--full", action="store_true", help="an index of 500,000 chunks, too")
+    add("--only", metavar="A,B", default="all", help="of ingestion,growth,start,service,lag (default: all)")
+    add("--seconds", metavar="X", type=float, help="per round and number of clients")
+    add("--out", metavar="DIR", type=Path, default=Path("build/bench"), help="for bench.json (default: build/bench)")
 
 
 def _ablate(parser: argparse.ArgumentParser) -> None:

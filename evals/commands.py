@@ -35,6 +35,7 @@ from evals import (
     svg,
 )
 from evals.asking import Asking, ReplyLog
+from evals.bench.command import bench_command, compare_benches
 from evals.errors import UsageError
 from evals.judging import open_bench
 from evals.plants import KINDS
@@ -287,6 +288,10 @@ async def injections_command(options: argparse.Namespace) -> int:
 
 async def compare_command(options: argparse.Namespace) -> int:
     a, b = _read_record(options.a), _read_record(options.b)
+    if ("measures" in a) != ("measures" in b):
+        raise UsageError("one of them is a run of matrix and the other of bench")
+    if "measures" in a:
+        return compare_benches(a, b, as_json=options.json)
     changes = compare.compare(a, b)
     as_json = [asdict(change) for change in changes]
     _write(json.dumps(as_json, indent=2) if options.json else compare.to_markdown(a, b, changes))
@@ -294,7 +299,8 @@ async def compare_command(options: argparse.Namespace) -> int:
 
 
 def _read_record(folder: Path) -> Record:
-    found: Record = _read_json(folder / "report.json" if folder.is_dir() else folder)
+    files = (folder / "report.json", folder / "bench.json") if folder.is_dir() else (folder,)
+    found: Record = _read_json(next((file for file in files if file.exists()), files[0]))
     return found
 
 
@@ -320,6 +326,7 @@ COMMANDS = {
     "citations": citations_command,
     "figures": figures_command,
     "matrix": matrix_command,
+    "bench": bench_command,
     "compare": compare_command,
     "ablate": ablate_command,
     "chunking": chunking_command,
