@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.types import OcrMode
+from app.versions import name_of, read_versions
 
 _DAY_S = 86_400
 
@@ -100,14 +101,27 @@ class Settings(BaseSettings):
     usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
 
     @cached_property
+    def version(self) -> str:
+        """The build that the collection's name stands for: its own name, or `<collection>@<number>` after a reindex."""
+        return name_of(self.collection, read_versions(self.data_dir, self.collection).current)
+
+    def of_version(self, version: str) -> "Settings":
+        """The same for another build."""
+        other = self.model_copy()
+        for name in ("index_dir", "figures_file"):
+            other.__dict__.pop(name, None)
+        other.__dict__["version"] = version
+        return other
+
+    @cached_property
     def index_dir(self) -> Path:
         """Where the embedded engine keeps the collection."""
-        return self.data_dir / "index" / self.collection
+        return self.data_dir / "index" / self.version
 
     @cached_property
     def figures_file(self) -> Path:
         """Where the collection's figures are kept, whichever engine keeps the rest."""
-        return self.data_dir / "figures" / f"{self.collection}.sqlite"
+        return self.data_dir / "figures" / f"{self.version}.sqlite"
 
     @cached_property
     def captions_dir(self) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "graph", "sql", "fetch")
+_COMMANDS = ("ingest", "list", "delete", "verify", "figures", "graph", "sql", "fetch", "reindex", "rollback", "prune")
 _INGEST_EXAMPLES = """examples:
   sextant-ingest filings/                          every .pdf, .htm and EDGAR .txt below a folder
   sextant-ingest 'filings/**/*10-K*.pdf'           a glob, quoted so that the shell leaves it alone
@@ -112,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("figures", parents=[common], help="derive figures for an index that was built without them")
     commands.add_parser("graph", parents=[common], help="derive the graph for an index that was built without it")
     _fetch(commands.add_parser("fetch", parents=[common], epilog=_FETCH_EXAMPLES, formatter_class=raw, help="download"))
+    _reindex(commands.add_parser("reindex", parents=[common], help="build it anew beside the old, and switch to it"))
+    commands.add_parser("rollback", parents=[common], help="go back to what was in use before the last reindex")
+    commands.add_parser("prune", parents=[common], help="remove what is kept for a rollback")
     _sql(commands.add_parser("sql", parents=[common], epilog=_SQL_EXAMPLES, formatter_class=raw, help="query figures"))
     return parser
 
@@ -134,6 +137,21 @@ def _fetch(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--txt", action="store_true", help="the full submission: EDGAR's header and every document")
     parser.add_argument("--dry-run", action="store_true", help="say what would be fetched")
     parser.add_argument("--ingest", action="store_true", help="ingest the folder at once")
+
+
+def _reindex(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "The same filings under another chunker or model. Stop the service first, and start it afterwards."
+    )
+    parser.add_argument("--chunker", metavar="S", help="as `ingest` takes it (default: CHUNKER, or structure)")
+    parser.add_argument("--embedding-model", metavar="M", help="default: EMBEDDING_MODEL")
+    parser.add_argument(
+        "--workers", metavar="N", type=_positive, default=_cores(), help="parsing processes (default: %(default)s)"
+    )
+    parser.add_argument("--allow-missing", action="store_true", help="switch without what cannot be read again")
+    parser.add_argument("--drop-old", action="store_true", help="keep nothing for a rollback")
+    parser.add_argument("--dry-run", action="store_true", help="say what cannot be read again, build nothing")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def _sql(parser: argparse.ArgumentParser) -> None:

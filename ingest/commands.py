@@ -20,7 +20,7 @@ from app.errors import InvalidOptions, SextantError, StoreUnavailable
 from app.opening import any_stamp, index_stamp, open_embedder, open_sparse, open_store
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
-from ingest import fetch_command, figure_commands, graph_commands
+from ingest import fetch_command, figure_commands, graph_commands, reindexing
 from ingest.captioning import Captioning, open_captioning
 from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE, parse_arguments
@@ -78,7 +78,7 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     if current is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, current.cancel)
     try:
-        given = {name: getattr(options, name, None) for name in ("collection", "chunker")}
+        given = {name: getattr(options, name, None) for name in ("collection", "chunker", "embedding_model")}
         settings = read_settings(**{name: value for name, value in given.items() if value})
         read_chunker(settings.chunker)
     except (ValueError, InvalidOptions) as error:
@@ -93,6 +93,9 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
         "graph": _graph,
         "sql": _sql,
         "fetch": _fetch,
+        "reindex": reindexing.reindex,
+        "rollback": reindexing.rollback,
+        "prune": reindexing.prune,
     }
     command = commands[options.command]
     try:
@@ -132,8 +135,8 @@ async def _add(
         max_pages=options.max_pages,
         graph=settings.graph,
         ocr=ocr,
-        captioning=captioning,
         sidecars=options.metadata or Sidecars(),
+        captioning=captioning,
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:
