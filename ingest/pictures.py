@@ -1,6 +1,7 @@
 """Charts and photographs of a PDF: where they stand on their pages, and each as an image of its own."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,10 @@ _CELL = 12.0
 """Points: what touches or shares a cell of this size belongs together."""
 _RULE = 2.0
 """Points; a thinner shape is a rule, or an edge of a frame."""
-_SHAPES, _SIZES = 6, 4
-"""Of a drawn chart, shapes and different sizes among them; the shaded rows of a table have one size or two."""
-_LINES = 8
-"""Segments and curves of one path from which it is a line of a chart."""
+_BARS = 3
+"""Lengths of bars that begin on one line; the shaded cells of a table's row have all the same."""
+_SLANTS = 8
+"""Slanted lines and curves from which a drawing is a chart; a table has none."""
 _WORDS = 0.25
 """Share of a drawn chart's area that words cover at most; of a table they cover more."""
 _MARGIN = 14.0
@@ -52,8 +53,9 @@ class Picture:
 @dataclass(frozen=True, slots=True)
 class _Shape:
     box: Box
-    image: bool
-    segments: int
+    image: bool = False
+    slants: int = 0
+    """Lines that are neither level nor upright, and curves."""
 
 
 def pictures(request: Request) -> list[Picture]:
@@ -87,9 +89,19 @@ def _words(page: Any) -> Sequence[Any]:
 
 
 def _shapes(page: Any) -> list[_Shape]:
-    images = [_Shape(image["bbox"], True, 0) for image in page.get_images(rotated=True)]
-    drawings = page.get_drawings(rotated=True)[:_MOST_SHAPES]
-    return images + [_Shape(tuple(drawing["rect"]), False, len(drawing["items"])) for drawing in drawings]
+    shapes = [_Shape(tuple(image["bbox"]), image=True) for image in page.get_images(rotated=True)]
+    for drawing in page.get_drawings(rotated=True)[:_MOST_SHAPES]:
+        shapes += [_Shape(tuple(item[1])) for item in drawing["items"] if item[0] == "re"]
+        if slants := sum(map(_is_slant, drawing["items"])):
+            shapes.append(_Shape(tuple(drawing["rect"]), slants=slants))
+    return shapes
+
+
+def _is_slant(item: Sequence[Any]) -> bool:
+    if item[0] == "l":
+        (x0, y0), (x1, y1) = item[1:3]
+        return bool(abs(x1 - x0) > _RULE / 2 and abs(y1 - y0) > _RULE / 2)
+    return bool(item[0] == "c")
 
 
 def find(shapes: Sequence[_Shape], width: float, height: float, words: Sequence[Box]) -> list[Box]:
@@ -147,11 +159,25 @@ def _photographed(group: Sequence[_Shape], box: Box) -> bool:
 
 
 def _drawn(group: Sequence[_Shape], box: Box, words: Sequence[Box]) -> bool:
-    sizes = {(round(x1 - x0), round(y1 - y0)) for x0, y0, x1, y1 in (shape.box for shape in group)}
-    bars = len(group) >= _SHAPES and len(sizes) >= _SIZES
-    lines = any(shape.segments >= _LINES for shape in group)
-    inside = sum(_area(word) for word in words if box[0] <= word[0] <= box[2] and box[1] <= word[1] <= box[3])
-    return (bars or lines) and inside <= _WORDS * _area(box)
+    inside = [word for word in words if _holds(box, word)]
+    if sum(map(_area, inside)) > _WORDS * _area(box):
+        return False
+    if sum(shape.slants for shape in group) >= _SLANTS:
+        return True
+    rectangles = [shape.box for shape in group if not shape.image and not shape.slants]
+    upright: defaultdict[int, set[int]] = defaultdict(set)
+    level: defaultdict[int, set[int]] = defaultdict(set)
+    for x0, y0, x1, y1 in rectangles:
+        upright[round(y1)].add(round(y1 - y0))
+        if not any(_holds((x0, y0, x1, y1), word) for word in inside):  # a table's labels begin on one line, too
+            level[round(x0)].add(round(x1 - x0))
+    return any(len(lengths) >= _BARS for lengths in (*upright.values(), *level.values()))
+
+
+def _holds(box: Box, word: Box) -> bool:
+    """Whether the word's middle is in the box."""
+    x, y = (word[0] + word[2]) / 2, (word[1] + word[3]) / 2
+    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
 
 def _bounds(boxes: Sequence[Box]) -> Box:
