@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import uuid
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -26,7 +27,7 @@ from app.http.replies import (
 from app.http.state import state_of
 from app.http.uploads import MEDIA, uploaded
 from app.ports import Ingestion
-from app.types import Access, Box, Document, Page
+from app.types import Access, Box, Document, Filter, Page
 
 router = APIRouter(tags=["documents"], responses=FAILURES)
 
@@ -151,6 +152,7 @@ async def get_page_image(
     number: Number,
     boxes: Annotated[str, Query(max_length=8000, description="x0,y0,x1,y1;... as citations have them.")] = "",
     span: Annotated[str, Query(max_length=40, description="start,end in the page's text, instead of boxes.")] = "",
+    chunk_id: Annotated[str, Query(max_length=100, description="A passage of the page, instead of boxes.")] = "",
     dpi: Annotated[int, Query(ge=36, le=300)] = 110,
 ) -> Response:
     document, page = await _document(request, access, document_id), await _page(request, access, document_id, number)
@@ -161,7 +163,10 @@ async def get_page_image(
             if images
             else "this service draws no pages"
         )
-    marked = (*_boxes(boxes), *(boxes_of(page, *_span(span)) if span else ()))
+    spans = [_span(span)] if span else []
+    if chunk_id:
+        spans.append(await _slice(request, access, (document_id, number), chunk_id))
+    marked = (*_boxes(boxes), *(box for each in spans for box in boxes_of(page, *each)))
     named = repr((document.sha256, number, marked, dpi)).encode()
     headers = {"ETag": f'"{hashlib.sha256(named).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
     if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -191,6 +196,18 @@ async def _page(request: Request, access: Access, document_id: str, number: int)
     if page is None:
         raise NotFound(f"no page {number} of a document {document_id!r}")
     return page
+
+
+async def _slice(request: Request, access: Access, of: tuple[str, int], chunk_id: str) -> tuple[int, int]:
+    """Where a passage stands in its page's text. Raises NotFound where it is none of the page's."""
+    try:
+        chunks = await state_of(request)["ports"].store.chunks([str(uuid.UUID(chunk_id))], Filter(access=access))
+    except ValueError:
+        chunks = []
+    for chunk in chunks:
+        if (chunk.document_id, chunk.page) == of:
+            return chunk.start, chunk.end
+    raise NotFound(f"no passage {chunk_id!r} on page {of[1]} of {of[0]!r}")
 
 
 def _boxes(text: str) -> list[Box]:

@@ -59,6 +59,21 @@ async def test_a_quotes_words_are_marked_and_stay_legible(shown: tuple[AsyncClie
     assert rows[-1] - rows[0] < 25
 
 
+async def test_a_passage_is_marked_as_its_slice_of_the_page_is(shown: tuple[AsyncClient, str]) -> None:
+    client, pages = shown
+    asked = {"question": "Ombrell sold 300 units", "k": 10}
+    found = (await client.post("/query/naive", json=asked)).json()["passages"]
+    [passage] = [each for each in found if each["page"] == 1][:1]
+    start = (await client.get(f"{pages}/1")).json()["text"].index(passage["text"])
+    end = start + len(passage["text"])
+    by_span = await client.get(f"{pages}/1.png", params={"dpi": 72, "span": f"{start},{end}"})
+    by_id = await client.get(f"{pages}/1.png", params={"dpi": 72, "chunk_id": passage["chunk_id"]})
+    plain = await client.get(f"{pages}/1.png", params={"dpi": 72})
+    assert by_id.content == by_span.content != plain.content
+    for page, chunk_id in ((2, passage["chunk_id"]), (1, "none"), (1, "0" * 32)):
+        assert (await client.get(f"{pages}/{page}.png", params={"chunk_id": chunk_id})).status_code == 404
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
