@@ -32,7 +32,7 @@ _CHUNKS_PER_BATCH = 64
 _RECORDS_PER_BATCH = 256
 _FIGURES_PER_BATCH = 1024
 _OCR_S = 60.0
-"""By which the time limit grows with each page read as a picture: what one may take on a machine with much else to do."""
+"""By which the time limit grows with each page read as a picture: what one may take on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
