@@ -9,6 +9,8 @@ from evals.tables import fraction
 
 Sign: TypeAlias = Literal["better", "worse", "alike"]
 _LEVEL = 0.05
+_POINTS = "points that way"
+"""Without being sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def judged(record: Record) -> dict[str, Any]:
     headline = (
         f"{run['questions']['n']} questions on {run['index']['documents']} filings ({run['questions']['file']}), "
         f"against {matrix['baseline']}. A claim holds or is contradicted where an exact sign test over its class's "
-        "questions says so at 5 %, which takes at least six that differ, all one way; else they do not decide it."
+        "questions says so at 5 %, which takes at least six that differ, all one way; else they point "
+        "that way, or do not decide it."
     )
     rows = [_judged(claim, matrix) for claim in CLAIMS]
     rows.insert(2, _row("2. identical rankings fuse to that ranking", "holds", "the function that fuses is the same"))
@@ -125,16 +128,16 @@ def _judged(claim: Claim, matrix: Mapping[str, Any]) -> dict[str, str]:
         f"{against['difference']:+.3f}: {against['wins']} won, {against['damages']} damaged of {against['n']}, "
         f"p = {fraction(against['p'])}"
     )
-    verdict = _verdict(claim.sign, against)
-    return _row(text, verdict, figures if verdict == "holds" else f"{figures}; {claim.otherwise}")
+    verdict = verdict_of(claim.sign, against)
+    return _row(text, verdict, figures if verdict in ("holds", _POINTS) else f"{figures}; {claim.otherwise}")
 
 
-def _verdict(sign: Sign, against: Mapping[str, Any]) -> str:
+def verdict_of(sign: Sign, against: Mapping[str, Any]) -> str:
     sure, better = against["p"] < _LEVEL, against["wins"] > against["damages"]
     if sign == "alike":
         return "contradicted" if sure else "holds" if not against["wins"] else "not decided"
     if not sure:
-        return "not decided"
+        return _POINTS if against["wins"] != against["damages"] and better == (sign == "better") else "not decided"
     return "holds" if better == (sign == "better") else "contradicted"
 
 

@@ -196,6 +196,24 @@ def test_claims_about_filings_are_judged_by_the_matrix() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("sign", "wins", "damages", "p", "verdict"),
+    [
+        ("better", 7, 0, 0.016, "holds"),
+        ("better", 0, 7, 0.016, "contradicted"),
+        ("better", 7, 1, 0.07, "points that way"),
+        ("better", 1, 1, 1.0, "not decided"),
+        ("worse", 1, 3, 0.6, "points that way"),
+        ("worse", 3, 1, 0.6, "not decided"),
+        ("alike", 0, 1, 1.0, "holds"),
+        ("alike", 2, 1, 1.0, "not decided"),
+        ("alike", 7, 0, 0.016, "contradicted"),
+    ],
+)
+def test_verdicts(sign: filings.Sign, wins: int, damages: int, p: float, verdict: str) -> None:
+    assert filings.verdict_of(sign, {"wins": wins, "damages": damages, "p": p}) == verdict
+
+
 def test_the_command_writes_three_forms_and_prints_the_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_of = tmp_path / "run"
     run_of.mkdir()
