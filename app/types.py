@@ -133,7 +133,7 @@ class Document:
     """ISO time, UTC."""
     replaces: tuple[str, ...] = ()
     """Ids of documents that nobody sees since this one is seen, and that are not yet removed."""
-    given: Mapping[str, str | int] = field(default_factory=dict)
+    given: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     """Metadata that was given beside the file and outranks what was read; `acl` is its groups joined by commas."""
 
 
