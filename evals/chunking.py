@@ -1,5 +1,6 @@
 """Chunk strategies on the same filings and questions: an index for each, what is found in it and what is read."""
 
+import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +27,6 @@ from evals.subjects import HttpSubject, Mute, System, fingerprint, serving
 from evals.tables import markdown
 from ingest.chunking import Chunker, estimate_tokens, read_chunker
 from ingest.indexing import Index
-from ingest.parsing import slug
 from ingest.pipeline import Batch, Options, Outcome
 from ingest.sources import find_sources
 
@@ -84,7 +84,8 @@ class Scratch:
 
         Raises UsageError where a filing cannot be ingested: every strategy is to have the same.
         """
-        name = slug(f"{chunker.name} {self.embedder.name}") + slug(self.bm25.name)
+        built_with = "\n".join((chunker.name, self.embedder.name, self.bm25.name))
+        name = f"{chunker.kind}-{hashlib.sha256(built_with.encode()).hexdigest()[:10]}"
         settings = Settings(data_dir=self.folder / name, qdrant_url=None)
         stamp = index_stamp(settings, self.embedder, chunker.name)
         async with open_store(settings, replace(stamp, sparse=self.bm25.name, splade="none"), create=True) as store:
