@@ -60,11 +60,12 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(main)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Of the loop that the service runs on: uvloop where there is one."""
     try:
         from uvloop import new_event_loop
     except ImportError:  # it does not exist for Windows

@@ -32,12 +32,14 @@ exit status: 0 fine, 1 a promise was broken or questions failed, 2 wrong usage, 
 def run(arguments: Sequence[str]) -> int:
     """Returns the exit status."""
     options = _parser().parse_args(list(arguments) or ["--help"])
+    from app.__main__ import loop_factory
     from app.errors import SextantError
     from evals import commands
     from evals.errors import SubjectError, UsageError
 
     try:
-        return asyncio.run(commands.COMMANDS[options.command](options))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(commands.COMMANDS[options.command](options))
     except UsageError as error:
         return commands.fail(str(error), commands.USAGE)
     except (SextantError, SubjectError) as error:

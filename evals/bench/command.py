@@ -19,7 +19,7 @@ from app.opening import open_embedder, open_ports
 from app.settings import Settings
 from evals.bench import report
 from evals.bench.growth import growth
-from evals.bench.ingestion import COLLECTION, copied, ingestion
+from evals.bench.ingestion import COLLECTION, TIMEOUT_S, copied, ingestion
 from evals.bench.measures import DEFAULT, FULL, QUICK, Measure, Say, Scale
 from evals.bench.speed import loop_lag, service_times
 from evals.bench.startup import startup
@@ -29,7 +29,12 @@ from evals.record import commit
 from evals.specimens.__main__ import write_specimens
 
 SECTIONS = ("ingestion", "service", "lag", "start", "growth")
-_UNCACHED: Mapping[str, Any] = dict(embedding_cache=None, cache_queries=0, cache_grades=0, cache_generations=0)
+_UNCACHED: Mapping[str, Any] = {
+    "embedding_cache": None,
+    "cache_queries": 0,
+    "cache_grades": 0,
+    "cache_generations": 0,
+}
 
 
 async def bench_command(options: argparse.Namespace) -> int:
@@ -99,7 +104,9 @@ async def measured(folder: Path, scale: Scale, sections: Sequence[str], say: Say
     if "start" in sections:
         found += await to_thread.run_sync(lambda: startup(data, questions, scale, say, COLLECTION=COLLECTION))
     if {"service", "lag"} & set(sections):
-        settings = Settings(data_dir=data, collection=COLLECTION, qdrant_url=None, **_UNCACHED)
+        settings = Settings(
+            data_dir=data, collection=COLLECTION, qdrant_url=None, parse_timeout_s=TIMEOUT_S, **_UNCACHED
+        )
         async with open_ports(settings, uploads=True) as ports:
             if "service" in sections:
                 found += await service_times(ports, questions, scale, say)

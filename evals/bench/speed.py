@@ -16,6 +16,7 @@ from app.caching import Caches
 from app.main import create_app
 from app.settings import Settings
 from app.tools import Ports
+from app.types import Access, Job
 from evals.bench.load import Client
 from evals.bench.measures import Measure, Say, Scale, percentile
 from evals.bench.parts import PARTS, Recorder, again
@@ -51,9 +52,11 @@ async def service_times(
     """
     recorder, found = Recorder(), []
     async with serving(recorder.ports(ports)) as recorded, listening(ports) as url:
-        names = archs or [system.arch for system in (await systems(recorded, "all"))[0]]
+        able, left_out = await systems(recorded, ",".join(archs) or "all")
+        for reason in left_out:
+            say(f"left out: {reason}")
         client = Client(url)
-        for arch in names:
+        for arch in [system.arch for system in able]:
             say(f"service time of {arch}")
             calls = []
             for question in questions:
@@ -111,12 +114,14 @@ async def _upload(ports: Ports, files: Sequence[Path]) -> None:
         yield await asyncio.to_thread(path.read_bytes)
 
     assert ports.ingestion is not None
-    from app.types import Access
-
+    jobs: list[Job] = []
+    ports.ingestion.follow(jobs.append)
     for path in files:
         await ports.ingestion.submit(path.name, content(path), Access())
     while ports.ingestion.queued():  # noqa: ASYNC110  jobs are followed by a listener that must not block
         await asyncio.sleep(0.05)
+    if failed := [job for job in jobs if job.state != "done" or job.outcome != "created"]:
+        raise SubjectError(f"{failed[0].filename} was not ingested: {failed[0].detail or failed[0].outcome}")
 
 
 async def _lag_during(work: Awaitable[None]) -> list[float]:

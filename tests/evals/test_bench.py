@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,33 @@ def test_a_service_that_does_not_start_is_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no index here')"]
     with pytest.raises(SubjectError, match="no index here"):
         startup(tmp_path, QUESTIONS, TINY, silent, command=command)
+
+
+_ANSWERS_ALL = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(f"answers on http://127.0.0.1:{server.server_port}", flush=True)
+server.serve_forever()
+"""
+
+
+def test_a_start_lasts_until_the_first_answer(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _ANSWERS_ALL]
+    one = replace(TINY, rounds=1, starts=2, clients=(1,))
+    found = by_name(startup(tmp_path, QUESTIONS, one, silent, command=command))
+    first = found["start/process to first answer"]
+    assert len(first.rounds) == 2
+    assert 0 < min(first.rounds)
+    assert found["throughput/1 clients/answers"].value > 0
+    assert (memory_mib() is None) == ("start/memory after the load" not in found)
 
 
 def test_the_same_chunks_are_invented_on_every_run() -> None:
