@@ -298,4 +298,4 @@ def test_kubernetes_probes_ask_routes_of_the_service() -> None:
 def test_make_explains_its_targets() -> None:
     done = subprocess.run(["make", "-C", ROOT, "help"], capture_output=True, text=True, check=True)
     listed = re.findall(r"^  make (\w+) +\S", done.stdout, re.MULTILINE)
-    assert listed == ["help", "demo", "test", "check", "serve", "ingest", "bench", "lock", "clean"]
+    assert listed == ["help", "demo", "test", "check", "serve", "ingest", "bench", "study", "lock", "clean"]

@@ -154,7 +154,7 @@ async def test_compare_adds_the_bills(make_client: MakeClient) -> None:
         ({"archs": ["naive", "naive"]}, 422, "once"),
         ({"archs": ["naive", "nope"]}, 404, "those that exist: naive, hybrid"),
         ({"archs": ["naive"], "options": {"hybrid": {}}}, 422, "not among archs"),
-        ({"archs": ["naive"], "options": {"naive": {"pool": 1}}}, 422, "naive takes no options"),
+        ({"archs": ["naive"], "options": {"naive": {"pool": 1}}}, 422, "naive takes decoding"),
     ],
 )
 async def test_compare_refuses(make_client: MakeClient, asked: dict[str, Any], status: int, says: str) -> None:
@@ -169,7 +169,7 @@ async def test_architectures_describe_themselves(make_client: MakeClient) -> Non
         reply = (await client.get("/architectures")).json()
     by_name = {a["name"]: a for a in reply["architectures"]}
     assert reply["default"] == "hybrid"
-    assert by_name["naive"]["options"] == []
+    assert [option["name"] for option in by_name["naive"]["options"]] == ["decoding"]
     assert by_name["naive"]["can_run"] is True
     assert by_name["naive"]["why_not"] is None
     assert "Lewis" in by_name["naive"]["paper"]
@@ -200,6 +200,7 @@ async def test_documents_and_their_pages(make_client: MakeClient) -> None:
             "document_id": "acme-2023",
             "page": 2,
             "label": None,
+            "ocr": False,
             "text": FILINGS["acme-2023"][1][1],
             "width": 612.0,
             "height": 792.0,

@@ -72,12 +72,12 @@ async def service_times(
                         raise SubjectError(f"{arch} answered {question!r} with status {status}")
                     pairs.append((ms, await again(parts)))
                 rounds.append(pairs)
-            found += _of_arch(arch, rounds)
+            found += of_arch(arch, rounds)
         client.close()
     return found
 
 
-def _of_arch(arch: str, rounds: Sequence[Sequence[tuple[float, dict[str, float]]]]) -> list[Measure]:
+def of_arch(arch: str, rounds: Sequence[Sequence[tuple[float, dict[str, float]]]]) -> list[Measure]:
     """From milliseconds of each request and of its parts, by round."""
 
     def each(ratio: Any) -> tuple[float, ...]:
@@ -104,9 +104,9 @@ async def loop_lag(ports: Ports, files: Sequence[Path], scale: Scale, say: Say) 
     """How late the loop wakes a sleeper, idle and while it takes in `files`, uploaded at once."""
     assert ports.ingestion is not None
     say(f"event-loop lag, idle for {scale.seconds:g} s")
-    found = _lags("idle", await _lag_during(asyncio.sleep(scale.seconds)), aim=None)
+    found = _lags("idle", await lag_during(asyncio.sleep(scale.seconds)), aim=None)
     say(f"event-loop lag while ingesting {len(files)} filings")
-    return found + _lags("ingesting", await _lag_during(_upload(ports, files)), aim=20.0)
+    return found + _lags("ingesting", await lag_during(_upload(ports, files)), aim=20.0)
 
 
 async def _upload(ports: Ports, files: Sequence[Path]) -> None:
@@ -124,7 +124,7 @@ async def _upload(ports: Ports, files: Sequence[Path]) -> None:
         raise SubjectError(f"{failed[0].filename} was not ingested: {failed[0].detail or failed[0].outcome}")
 
 
-async def _lag_during(work: Awaitable[None]) -> list[float]:
+async def lag_during(work: Awaitable[None]) -> list[float]:
     """Milliseconds by which each of many short sleeps was late, until the work is done."""
     task, late = asyncio.ensure_future(work), []
     while not task.done():
