@@ -29,7 +29,8 @@ from evals.record import commit
 from evals.specimens.__main__ import write_specimens
 
 SECTIONS = ("ingestion", "service", "lag", "start", "growth")
-_UNCACHED: Mapping[str, Any] = {
+_ALONE: Mapping[str, Any] = {
+    "qdrant_url": None,
     "embedding_cache": None,
     "cache_queries": 0,
     "cache_grades": 0,
@@ -104,9 +105,7 @@ async def measured(folder: Path, scale: Scale, sections: Sequence[str], say: Say
     if "start" in sections:
         found += await to_thread.run_sync(lambda: startup(data, questions, scale, say, COLLECTION=COLLECTION))
     if {"service", "lag"} & set(sections):
-        settings = Settings(
-            data_dir=data, collection=COLLECTION, qdrant_url=None, parse_timeout_s=TIMEOUT_S, **_UNCACHED
-        )
+        settings = Settings(data_dir=data, collection=COLLECTION, parse_timeout_s=TIMEOUT_S, **_ALONE)
         async with open_ports(settings, uploads=True) as ports:
             if "service" in sections:
                 found += await service_times(ports, questions, scale, say)

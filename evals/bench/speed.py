@@ -96,6 +96,7 @@ def of_arch(arch: str, rounds: Sequence[Sequence[tuple[float, dict[str, float]]]
         *(
             Measure(f"{name}/{part}", "ms", each(lambda pairs, p=part: statistics.fmean(s.get(p, 0) for _, s in pairs)))
             for part in (*PARTS, "read")
+            if any(part in spent for pairs in rounds for _, spent in pairs)
         ),
     ]
 

@@ -93,7 +93,7 @@ async def test_a_request_s_calls_are_made_again() -> None:
     assert [call.part for call in recorder.calls] == ["embed"]
     taken = recorder.taken()
     assert set(await again(taken)) == {"embed"}
-    assert recorder.taken() == []
+    assert not recorder.taken()
     assert (await taken[0].method(*taken[0].arguments))[0].tolist() == row.tolist()
 
 
@@ -102,7 +102,7 @@ async def test_the_parts_of_a_request_are_held_against_the_whole() -> None:
     slow = Ports(ports.store, ports.embedder, ports.sparse, Slow(ports.generator, 0.05))
     found = by_name(await service_times(slow, QUESTIONS, TINY, silent, ["naive"]))
     assert found["service/naive/generate"].value >= 50
-    assert found["service/naive/rerank"].value == 0
+    assert "service/naive/rerank" not in found
     assert found["service/naive/search"].value > 0
     assert min(found["service/naive/p50"].rounds) >= 50
     assert len(found["service/naive/over parts"].rounds) == 2
@@ -116,11 +116,16 @@ def test_reads_are_overhead() -> None:
     found = by_name(of_arch("crag", rounds))
     assert found["service/crag/over parts"].rounds == pytest.approx((1.15, 1.6))
     assert found["service/crag/over parts"].met is False
-    assert found["service/crag/p50"].rounds == (100, 150)
-    assert found["service/crag/p95"].rounds == (130, 170)
-    assert found["service/crag/parts p50"].rounds == (100, 100)
-    assert found["service/crag/embed"].rounds == (20, 50)
-    assert found["service/crag/read"].rounds == (10, 0)
+    assert {name.removeprefix("service/crag/"): list(m.rounds) for name, m in found.items() if m.unit == "ms"} == {
+        "p50": [100, 150],
+        "p95": [130, 170],
+        "parts p50": [100, 100],
+        "embed": [20, 50],
+        "search": [30, 0],
+        "rerank": [0, 50],
+        "generate": [50, 0],
+        "read": [10, 0],
+    }
 
 
 async def test_a_question_without_an_answer_ends_it() -> None:
