@@ -19,7 +19,7 @@ WORDS = "bert.embeddings.word_embeddings.weight"
 """Frozen in training, hence the base's; as large as all the rest."""
 _BATCH = 32
 _MOST_TOKENS = 256
-"""Of question and passage together; training saw no longer ones. A passage's end is cut."""
+"""Of question and passage together; training saw no longer ones. The end of the longer is cut."""
 Score = Callable[[list[tuple[str, str]]], Sequence[float]]
 
 
@@ -59,7 +59,7 @@ def _bundled_score(folder: Path) -> Score:
 
     def score(pairs: list[tuple[str, str]]) -> Sequence[float]:
         questions, passages = [q for q, _ in pairs], [p for _, p in pairs]
-        read = tokenize(questions, passages, truncation="only_second", max_length=_MOST_TOKENS)
+        read = tokenize(questions, passages, truncation="longest_first", max_length=_MOST_TOKENS)
         order = np.argsort([len(ids) for ids in read["input_ids"]], kind="stable")
         found = np.empty(len(pairs))
         for start in range(0, len(pairs), _BATCH):

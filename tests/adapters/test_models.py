@@ -147,6 +147,14 @@ async def test_the_bundled_cross_encoder_scores_as_the_whole_folder_does(tmp_pat
     assert scores[0] > max(scores[1:]) + 2
 
 
+async def test_a_question_longer_than_the_model_reads_is_cut_too() -> None:
+    question = "How much revenue did the company report? " * 60
+    [answering, other] = await load_reranker(BUNDLED).score(
+        question, ["Revenue was $3.2 billion in fiscal 2024. " * 30, "The board of directors has nine members."]
+    )
+    assert answering > other
+
+
 def test_packing_leaves_out_the_base_and_refuses_other_words(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
