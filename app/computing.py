@@ -8,6 +8,7 @@ from app.arithmetic import CalculationError
 from app.calculations import checked
 from app.citations import cite
 from app.formulas import LINES, STATEMENTS, Formula
+from app.fusion import in_order
 from app.operands import Operand, computed, operands
 from app.periods import Period
 from app.reading import reporting
@@ -88,7 +89,7 @@ def _numbered(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Each passage once, ranked in the order given."""
     unique = {hit.chunk.id: hit for hit in reversed(hits)}
     order = dict.fromkeys(hit.chunk.id for hit in hits)
-    return tuple(replace(unique[key], rank=rank) for rank, key in enumerate(order, start=1))
+    return tuple(in_order(unique[key] for key in order))
 
 
 def _quoted(found: Sequence[Operand], passages: Sequence[Hit]) -> str:

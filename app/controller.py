@@ -13,6 +13,7 @@ from app.directions import along
 from app.errors import LimitExceeded, Timeout
 from app.findings import Finding, joined
 from app.formulas import asked_formula
+from app.fusion import in_order
 from app.hops import Lead, leads, points_beyond, residual, resolved
 from app.reading import named_companies, read, without_names
 from app.retrieval import Retrieval
@@ -171,7 +172,7 @@ class Controller:
     async def _named(self, lead: Lead, hits: Sequence[Hit], room: int) -> Finding:
         """The sentence that names the company, cited; its passage first."""
         rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
-        passages = [replace(hit, rank=rank) for rank, hit in enumerate((lead.hit, *rest), start=1)][: max(room, 1)]
+        passages = in_order((lead.hit, *rest))[: max(room, 1)]
         sentence = lead.unit.text if lead.unit else lead.hit.chunk.meta.title
         cited = await cite(f"{plain(sentence)} [1]", passages, self.actions.tools)
         return Finding("", Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
@@ -186,7 +187,7 @@ def _broad(hits: Sequence[Hit]) -> list[Hit]:
         page = (hit.chunk.document_id, hit.chunk.page)
         (others if page in seen else firsts).append(hit)
         seen.add(page)
-    return [replace(hit, rank=rank) for rank, hit in enumerate((*firsts, *others), start=1)]
+    return in_order((*firsts, *others))
 
 
 def ids(hits: Sequence[Hit]) -> list[str]:

@@ -1,9 +1,9 @@
 """Searches on along what a passage adds to the question, whoever it names: q' = d − ⟨d,q⟩q (multi-hop retrieval)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.actions import Actions
+from app.fusion import in_order
 from app.hops import residual
 from app.types import FloatArray, Hit, Leg, Question
 
@@ -31,7 +31,7 @@ async def along(question: Question, actions: Actions, *, hops: int, least: float
         hits = await _search(question, query, f"passage {passage.chunk.id} leads beyond the question", actions)
     last = [hit for hit in hits if hit.chunk.id not in {each.chunk.id for each in followed}]
     kept = [*last[: max(1, question.k - len(followed))], *reversed(followed)][: question.k]
-    return [replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1)]
+    return in_order(kept)
 
 
 async def _opening(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from app.fusion import in_order
 from app.types import Answer, Hit
 
 _MARKER = re.compile(r"\[(\d+)\]")
@@ -79,7 +80,7 @@ def merged(several: Sequence[Sequence[Hit]], k: int, cited: Set[str] = frozenset
         elif room > 0:
             kept.append(hit)
             room -= 1
-    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1))
+    return tuple(in_order(kept))
 
 
 def _in_turn(several: Sequence[Sequence[Hit]]) -> Iterator[Hit]:

@@ -1,6 +1,6 @@
 """Fusion of rankings: by reciprocal rank, or by standardised score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, pstdev
 
@@ -54,3 +54,8 @@ def standardised(hits: Sequence[Hit], *, weights: Mapping[str, float] | None = N
             totals[key] += weight * (score - mean) / deviation
     order = sorted(hits, key=lambda hit: (-totals[hit.chunk.id], hit.chunk.id))
     return [replace(hit, rank=rank, score=totals[hit.chunk.id]) for rank, hit in enumerate(order, start=1)]
+
+
+def in_order(hits: Iterable[Hit]) -> list[Hit]:
+    """Ranks from 1 as they come; the score is 1/rank, for scores of different lists do not compare."""
+    return [replace(hit, rank=rank, score=1 / rank) for rank, hit in enumerate(hits, start=1)]

@@ -61,3 +61,4 @@ def test_merging_keeps_each_passage_once_in_turn_and_the_cited_always(several: l
     assert len(ids) == len(set(ids)) == min(max(k, len(cited)), len(everything))
     assert cited <= set(ids)
     assert [hit.rank for hit in kept] == list(range(1, len(kept) + 1))
+    assert [hit.score for hit in kept] == [1 / rank for rank in range(1, len(kept) + 1)], "lists' scores do not compare"

@@ -11,7 +11,7 @@ from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
 from app.citations import cite
 from app.errors import Unavailable
-from app.fusion import rrf
+from app.fusion import in_order, rrf
 from app.graph.asking import Asked, Mode, asked, role_of
 from app.graph.communities import Community, helpfulness
 from app.graph.counting import counted, resectored, scope
@@ -157,4 +157,4 @@ def reduced(found: Sequence[Hit], communities: Sequence[Community]) -> list[Hit]
             if queue:
                 hit = queue.popleft()
                 taken[hit.chunk.id] = hit
-    return [replace(hit, rank=rank) for rank, hit in enumerate(taken.values(), start=1)]
+    return in_order(taken.values())
