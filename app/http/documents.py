@@ -221,6 +221,8 @@ def _boxes(text: str) -> list[Box]:
 def _span(text: str) -> tuple[int, int]:
     """Raises InvalidInput."""
     start, end = _numbers(text, 2, "query.span: two numbers, start,end")
+    if not 0 <= start < end:
+        raise InvalidInput("query.span: start from 0, end after it")
     return int(start), int(end)
 
 

@@ -14,6 +14,8 @@ from app.errors import Cancelled, InvalidInput, InvalidRequest, UnsupportedMedia
 MEDIA = ("application/pdf", "text/html", "application/xhtml+xml", "text/plain", "application/octet-stream")
 """Of a body that is the file itself. What it is, its bytes tell."""
 _FIELD = b"file"
+_LONGEST_BOUNDARY = 70
+"""RFC 2046."""
 
 
 async def uploaded(request: Request, filename: str | None) -> tuple[str, AsyncIterator[bytes]]:
@@ -54,6 +56,8 @@ class _Form:
     def __init__(self, pieces: AsyncIterator[bytes], boundary: bytes) -> None:
         if not boundary:
             raise InvalidRequest("the form's Content-Type names no boundary")
+        if len(boundary) > _LONGEST_BOUNDARY:
+            raise InvalidRequest(f"the form's boundary is longer than {_LONGEST_BOUNDARY} characters")
         self._pieces = pieces
         self._part = _Part()
         self._found: _Part | None = None

@@ -64,6 +64,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
         (b"", FORM, {}, 422, "invalid_input"),
         (b"--XX--\r\n", FORM, {}, 422, "invalid_input"),
         (form((FILE, b"%PDF")), "multipart/form-data", {}, 400, "bad_request"),
+        (form((FILE, b"%PDF")), "multipart/form-data; boundary=" + "X" * 500, {}, 400, "bad_request"),
         (form((FILE, b"%PDF"))[:-9], FORM, {}, 400, "bad_request"),
         (form((FILE, b"%PDF"), (FILE, b"%PDF")), FORM, {}, 422, "invalid_input"),
         (form(('form-data; name="tenant"', b"other"), (FILE, b"%PDF")), FORM, {}, 422, "invalid_input"),

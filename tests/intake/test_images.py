@@ -81,6 +81,8 @@ async def test_a_passage_is_marked_as_its_slice_of_the_page_is(shown: tuple[Asyn
         ({"boxes": "1,2,3,nan"}, "query.boxes"),
         ({"boxes": ";".join(["1,2,3,4"] * 201)}, "at most 200"),
         ({"span": "1"}, "query.span"),
+        ({"span": "5,1"}, "query.span"),
+        ({"span": "-5,10"}, "query.span"),
         ({"dpi": 1200}, "query.dpi"),
         ({"dpi": 1}, "query.dpi"),
     ],
