@@ -38,7 +38,7 @@ from ingest.chunking import Chunker, read_chunker
 from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
 from ingest.pipeline import Batch, Options, Outcome
-from ingest.reading import HEAD_BYTES, is_filing, is_pdf
+from ingest.reading import HEAD_BYTES, is_filing
 from ingest.sources import Source
 
 log = logging.getLogger("sextant.intake")
@@ -284,10 +284,9 @@ class Intake:
         return replace(job, state="done", outcome=outcome.outcome, document_id=document.id, finished_at=_now())
 
     def _keep_original(self, upload: Path, document_id: str) -> None:
-        """For page images."""
-        with upload.open("rb") as file:
-            if self._index.originals is None or not is_pdf(file.read(HEAD_BYTES)):
-                return
+        """For page images, and for building the index anew."""
+        if self._index.originals is None:
+            return
         original = self._index.originals / document_id
         original.unlink(missing_ok=True)
         try:

@@ -196,3 +196,12 @@ async def test_a_service_that_only_reads_says_so(tmp_path: Path, data: Path) -> 
         assert {response.status_code for response in refused} == {503}
         assert "ACCEPT_UPLOADS" in refused[0].json()["detail"]
         assert (await client.get(f"{path}/pages/1.png")).status_code == 200
+
+
+@pytest.mark.parametrize(("name", "page"), [("a.htm", b"<html><p>Sales rose</p></html>"), ("a.txt", b"Sales rose.\n")])
+async def test_files_of_every_kind_are_kept_to_be_read_again(data: Path, name: str, page: bytes) -> None:
+    async with serving(data) as client:
+        kept = data / "originals" / "filings" / (await ingested(client, name, page))["document_id"]
+        assert kept.read_bytes() == page
+        await client.delete(f"/documents/{kept.name}")
+    assert not kept.exists()
