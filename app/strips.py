@@ -20,15 +20,10 @@ def decomposed(hit: Hit) -> list[Hit]:
     return [slice_of(hit, group[0].start, group[-1].end) for group in groups]
 
 
-def recomposed(hit: Hit, strips: Sequence[Hit], kept: Sequence[bool]) -> list[Hit]:
-    """The passage less the strips that are not kept: a hit for each run of kept ones, in the passage's order."""
-    runs: list[tuple[int, int]] = []
-    for i, strip in enumerate(strips):
-        if kept[i] and i and kept[i - 1]:
-            runs[-1] = (runs[-1][0], strip.chunk.end)
-        elif kept[i]:
-            runs.append((strip.chunk.start, strip.chunk.end))
-    return [slice_of(hit, start - hit.chunk.start, end - hit.chunk.start) for start, end in runs]
+def recomposed(hit: Hit, strips: Sequence[Hit], kept: Sequence[bool]) -> Hit:
+    """The passage from the first of its strips that is kept to the last: one slice, so that it stays one passage."""
+    spans = [strip.chunk for strip, keep in zip(strips, kept, strict=True) if keep] or [hit.chunk]
+    return slice_of(hit, spans[0].start - hit.chunk.start, spans[-1].end - hit.chunk.start)
 
 
 def slice_of(hit: Hit, start: int, end: int) -> Hit:

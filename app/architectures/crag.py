@@ -1,7 +1,7 @@
 """CRAG: grade what was found, then refine it, search on, or refuse (Yan et al., 2024)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
@@ -11,6 +11,7 @@ from app.adapters.bm25 import query_tokens
 from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
 from app.calibration import Action, action
+from app.fusion import in_order
 from app.glossary import expanded
 from app.grading import grade_of, graded, missing, ungraded
 from app.reading import Reading, narrowing, noted_reading
@@ -67,8 +68,7 @@ class Crag:
         passages[: self.strips] = await self._refined(question, reading, passages[: self.strips], tools)
         known = {hit.chunk.id for hit in hits}
         rest = [hit for hit in found if hit.chunk.id not in known]
-        ranked = [replace(hit, rank=n) for n, hit in enumerate((*passages, *rest), start=1)]
-        return await answer_from(question, ranked[: question.k], tools)
+        return await answer_from(question, in_order((*passages, *rest))[: question.k], tools)
 
     def _verdict(self, hits: Sequence[Hit], absent: Sequence[str], tools: Tools, step: str = "verdict") -> Action:
         """By the best grade; `incorrect` where the question is about what the index cannot hold."""
@@ -99,7 +99,7 @@ class Crag:
         return await graded(question.text, reading, [*hits, *fresh], tools)
 
     async def _refined(self, question: Question, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
-        """Each passage less its strips below the lower threshold; its best strip stays."""
+        """Each passage less its first and last strips below the lower threshold; its best strip stays."""
         parts = {hit.chunk.id: decomposed(hit) for hit in hits}
         strips = [ungraded(strip) for found in parts.values() for strip in found if len(found) > 1]
         if not strips:
@@ -111,7 +111,7 @@ class Crag:
         for hit in hits:
             own = parts[hit.chunk.id]
             grades = [by_span.get((s.chunk.id, s.chunk.start), 1.0) for s in own]
-            refined += recomposed(hit, own, [grade >= min(lower, max(grades)) for grade in grades])
+            refined.append(recomposed(hit, own, [grade >= min(lower, max(grades)) for grade in grades]))
         tools.note("strips", graded=len(strips), kept=sum(grade_of(s) >= lower for s in marked))
         return refined
 

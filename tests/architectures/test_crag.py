@@ -56,8 +56,8 @@ async def test_a_correct_passage_is_answered_from_at_once(make_ports: MakePorts)
 async def test_passages_stand_in_the_order_of_their_grades(make_ports: MakePorts) -> None:
     tools = Tools(await make_ports(reranker=Graded({"weather": 0.9, "debt": 0.5})))
     answer = await Crag(strips=0).answer(Question("revenue risk debt", k=2), tools)
-    found = [(hit.chunk.document_id, hit.chunk.page, hit.rank, round(hit.score, 2)) for hit in answer.passages]
-    assert found == [("globex-2022", 1, 1, 0.9), ("acme-2023", 2, 2, 0.5)]
+    found = [(hit.chunk.document_id, hit.chunk.page, hit.rank, hit.legs["grade"].score) for hit in answer.passages]
+    assert found == [("globex-2022", 1, 1, pytest.approx(0.9)), ("acme-2023", 2, 2, pytest.approx(0.5))]
 
 
 async def test_an_ambiguous_one_is_searched_for_again_in_other_words(make_ports: MakePorts) -> None:
@@ -139,8 +139,6 @@ async def test_a_passage_keeps_its_strips_that_grade_in_its_order() -> None:
     found = await strips_of({"debt": 0.9, "board": 0.5, "plant": 0.1})
     assert found == [(44, len(LONG), LONG[44:])]
     assert await strips_of({"debt": 0.9}) == [(44, 84, "Debt was 4 million. It fell. Rates rose.")]
-    apart = await strips_of({"debt was 4 million. it fell. rates rose. the": 0.9, "plant": 0.5, "board": 0.5})
-    assert [text for _, _, text in apart] == ["The plant opened. It has a roof. It is red.", LONG[85:]]
 
 
 async def test_the_best_strip_stays_whatever_its_grade_and_strips_can_be_off() -> None:
