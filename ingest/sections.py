@@ -301,9 +301,7 @@ def running_lines(pages: Sequence[Page]) -> list[tuple[tuple[int, int], ...]]:
         )
         for lines in margins
     ]
-    alone = all(
-        sum(map(bool, page.text.split("\n"))) == len(found) for page, found in zip(pages, running, strict=True)
-    )
+    alone = all(sum(map(bool, page.text.split("\n"))) == len(found) for page, found in zip(pages, running, strict=True))
     return [() for _ in pages] if alone else running
 
 

@@ -8,7 +8,7 @@ from httpx import Response
 
 from app.errors import GeneratorUnavailable, SextantError, StoreUnavailable, Timeout, UpstreamFailed
 from app.ports import R, RecordField, Store
-from app.types import Access, Chunk, Document, Filter, IndexStamp, Leg, LegResult, Page
+from app.types import Access, Chunk, Document, Filter, FloatArray, IndexStamp, Leg, LegResult, Page
 from tests.conftest import MakeClient, MakePorts
 from tests.fakes import STAMP, LetterEmbedder, ScriptedGenerator
 
@@ -45,6 +45,9 @@ class BrokenStore(Store):
         raise self.error
 
     async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
+        raise self.error
+
+    async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
         raise self.error
 
 
