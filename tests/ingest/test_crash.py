@@ -35,7 +35,14 @@ def start(data: Path, *arguments: str | Path, seconds_per_text: float = 0.03) ->
         "SECONDS_PER_TEXT": str(seconds_per_text),
     }
     command = [sys.executable, "-m", "tests.ingest.filings", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
 
 
 def finish(data: Path, *arguments: str | Path) -> int:
