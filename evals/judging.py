@@ -21,7 +21,6 @@ from evals.questions import Question
 from evals.ragas import Ragas, passages_of
 from evals.subjects import System
 
-JUDGES = ("deterministic", "openai", "none")
 _SECONDS_PER_CALL = 2.0
 """Assumed by the forecast."""
 
@@ -108,7 +107,7 @@ class Bench:
 
 @asynccontextmanager
 async def open_bench(name: str, labels: Path | None, run: Path, parallel: int) -> AsyncIterator[Bench | None]:
-    """By one of JUDGES; None for `none`. Raises UsageError, GeneratorUnavailable."""
+    """The judge named, deterministic or openai; None for `none`. Raises UsageError, GeneratorUnavailable."""
     if name == "none":
         yield None
         return

@@ -56,7 +56,7 @@ class _Line:
         return all(x0 >= run[-1].x1 - 1 or x1 <= run[0].x0 + 1 for run in self.runs)
 
 
-def lay_out(fragments: Sequence[list[Token]], page_width: float) -> tuple[str, tuple[Word, ...]]:
+def lay_out(fragments: Sequence[list[Token]]) -> tuple[str, tuple[Word, ...]]:
     """Text of a page and its words; lines end in a newline, paragraphs in two, none at the end.
 
     `fragments` are runs of words in the order in which the PDF draws them, which is reading order across columns. Only

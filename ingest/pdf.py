@@ -114,7 +114,7 @@ def _page(document: Any, index: int) -> Page:
         raw, width, height = words_by_character(document._pdf[index])
     if len(raw) > MAX_WORDS_PER_PAGE:
         raise DocumentError(f"page {index + 1} has {len(raw)} words, more than {MAX_WORDS_PER_PAGE}", "too_large")
-    text, words = lay_out(_fragments(raw), width)
+    text, words = lay_out(_fragments(raw))
     label = _declared_label(document, index) or printed_label(text)
     label = label if label != str(index + 1) else None
     return Page(index + 1, text, words, round(width, 2), round(height, 2), label)

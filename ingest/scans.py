@@ -212,10 +212,8 @@ def _read(pdf_page: Any, page: Page, engine: Engine, *, replaces: bool) -> tuple
         return None
     top = min(token.y0 for token in lines[0])
     laid = [[view.straight(token) for token in line] for line in kept]
-    text, words = lay_out(
-        [*(line for line in laid if line[0].y0 < top), *lines, *(line for line in laid if line[0].y0 >= top)],
-        view.size[0],
-    )
+    above, below = ([line for line in laid if (line[0].y0 < top) is first] for first in (True, False))
+    text, words = lay_out([*above, *lines, *below])
     if replaces and page.text and text_quality(text) < text_quality(page.text):
         return None
     label = page.label or printed_label(text)

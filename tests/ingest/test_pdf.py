@@ -67,18 +67,18 @@ def test_the_fallback_reads_the_same_words_at_the_same_places(tmp_path: Path, ho
 def test_columns_of_prose_stay_in_the_order_in_which_they_are_drawn() -> None:
     left = [[Token(50, y, 250, y + 9, w) for w in f"left {y} of the first column".split()] for y in (100, 112, 124)]
     right = [[Token(300, y, 500, y + 9, w) for w in f"right {y} of the next one".split()] for y in (100, 112, 124)]
-    assert [line.split()[0] for line in lay_out([*left, *right], 612)[0].split("\n")] == ["left"] * 3 + ["right"] * 3
+    assert [line.split()[0] for line in lay_out([*left, *right])[0].split("\n")] == ["left"] * 3 + ["right"] * 3
 
 
 def test_a_table_drawn_column_by_column_is_read_by_rows() -> None:
     labels = [[Token(50, y, 150, y + 9, "Cash")] for y in (100, 112)]
     values = [[Token(x, y, x + 30, y + 9, f"{x}")] for x in (300, 400) for y in (100, 112)]
-    assert lay_out([*labels, *values], 612)[0] == "Cash 300 400\nCash 300 400"
+    assert lay_out([*labels, *values])[0] == "Cash 300 400\nCash 300 400"
 
 
 def test_a_header_drawn_cell_by_cell_keeps_its_lines_in_order() -> None:
     cells = [(300, 100, "Three"), (300, 112, "June"), (400, 100, "Six"), (400, 112, "July"), (300, 90, "Ended")]
-    text, _ = lay_out([[Token(x, y, x + 30, y + 9, word)] for x, y, word in cells], 612)
+    text, _ = lay_out([[Token(x, y, x + 30, y + 9, word)] for x, y, word in cells])
     assert text == "Ended\nThree Six\nJune July"
 
 
@@ -95,7 +95,7 @@ def test_leaders_are_dropped() -> None:
     )
 )
 def test_layout_loses_no_word(placed: list[tuple[int, int, str]]) -> None:
-    text, words = lay_out([[Token(x, y, x + 5.0 * len(t), y + 9.0, t)] for x, y, t in placed], 612)
+    text, words = lay_out([[Token(x, y, x + 5.0 * len(t), y + 9.0, t)] for x, y, t in placed])
     assert Counter("".join(text.split())) == Counter("".join(t for _, _, t in placed))
     assert " ".join(text[w.start : w.end] for w in words).split() == text.split()
 

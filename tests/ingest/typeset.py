@@ -32,7 +32,7 @@ def typeset(art: str, number: int = 1) -> Page:
                     for word in re.finditer(r"\S+", run[0])
                 ]
             )
-    text, words = lay_out(fragments, 612.0)
+    text, words = lay_out(fragments)
     return Page(number, text, words)
 
 

@@ -17,7 +17,7 @@ from httpx import AsyncClient, ConnectError
 from app.adapters.qdrant_edge import EdgeStore
 from tests.ingest.filings import prose, stamp, write_pdf
 from tests.ingest.test_crash import contents
-from tests.intake.service import finished, ingested, serving, upload
+from tests.intake.serving import finished, ingested, serving, upload
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ async def process(data: Path, seconds_per_text: float) -> AsyncIterator[tuple[As
         port = free.getsockname()[1]
     given = {"DATA_DIR": str(data), "API_PORT": str(port), "SECONDS_PER_TEXT": str(seconds_per_text)}
     environment = {**os.environ, **given}
-    command = [sys.executable, "-m", "tests.intake.service"]
+    command = [sys.executable, "-m", "tests.intake.serving"]
     service = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environment)
     try:
         async with AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:

@@ -10,7 +10,7 @@ from httpx import AsyncClient
 
 from app.errors import IndexMissing
 from tests.ingest.filings import prose, write_pdf
-from tests.intake.service import finished, ingested, serving, upload
+from tests.intake.serving import finished, ingested, serving, upload
 from tests.test_http_operations import samples
 
 pytestmark = pytest.mark.anyio

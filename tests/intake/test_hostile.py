@@ -14,7 +14,7 @@ from httpx import AsyncClient
 from app.settings import Settings
 from tests.conftest import live
 from tests.ingest.filings import prose, write_pdf
-from tests.intake.service import finished, ingested, open_ports, serving, upload
+from tests.intake.serving import finished, ingested, open_ports, serving, upload
 
 pytestmark = pytest.mark.anyio
 PDF = {"content-type": "application/pdf"}

@@ -14,7 +14,7 @@ from ingest.cli import OK
 from ingest.images import View, draw
 from tests.ingest.filings import prose, write_pdf
 from tests.ingest.test_crash import finish
-from tests.intake.service import ingested, serving
+from tests.intake.serving import ingested, serving
 
 pytestmark = pytest.mark.anyio
 WHITE, MARKED = (255, 255, 255), (255, 222, 89)

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests.ingest.filings import prose, write_pdf
 from tests.ingest.scanned import scan
-from tests.intake.service import ingested, serving
+from tests.intake.serving import ingested, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.filings import cover, prose, statement, write_pdf
 from tests.ingest.test_crash import contents
-from tests.intake.service import ingested, serving
+from tests.intake.serving import ingested, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from app.settings import Settings
 from tests.conftest import live
 from tests.ingest.filings import prose, write_pdf
-from tests.intake.service import open_ports
+from tests.intake.serving import open_ports
 from tests.web.browser import CHROMIUM, Tab, browser
 from tests.web.test_page import _keep_picture
 
