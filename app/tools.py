@@ -314,8 +314,8 @@ class Tools:
         generator = self.ports.generator
         if generator.purposes is not None and prompt.purpose not in generator.purposes:
             raise GeneratorUnavailable(
-                f"the {generator.name!r} generator cannot serve purpose {prompt.purpose!r}; set GENERATOR=openai with "
-                "OPENAI_BASE_URL and OPENAI_MODEL (any OpenAI-compatible endpoint)"
+                f"the {generator.name!r} generator cannot serve purpose {prompt.purpose!r}; set GENERATOR=local, or "
+                "GENERATOR=openai with OPENAI_BASE_URL and OPENAI_MODEL (any OpenAI-compatible endpoint)"
             )
         cache = self.ports.caches.generations
         key = prompt_key(self.access, generator.name, prompt) if cache.most else None
