@@ -96,7 +96,9 @@ def _describe(name: str, ports: Ports) -> ArchitectureReply:
     needs_llm = ARCHITECTURES[name].needs_llm
     lacks_llm = needs_llm and ports.generator.purposes is not None
     why_not = (
-        f"needs an LLM, and the generator is {ports.generator.name!r}; set GENERATOR=local or openai" if lacks_llm else None
+        f"needs an LLM, and the generator is {ports.generator.name!r}; set GENERATOR=local or openai"
+        if lacks_llm
+        else None
     )
     return {
         "name": name,
