@@ -68,7 +68,7 @@ async def _prompt(purpose: str, question: Question, hits: tuple[Hit, ...], tools
 
 
 async def _by_sequence(question: Question, hits: Sequence[Hit], tools: Tools) -> Generation:
-    """A call per passage. Raises GeneratorUnavailable where there is no model, or none that tells probabilities."""
+    """A call per passage. Raises GeneratorUnavailable without a model, InvalidOptions where it tells no probabilities."""
     asked = [await _prompt("sequence", question, (hit,), tools) for hit in hits]
     written = await tools.generate_all([replace(prompt, logprobs=True) for prompt in asked])
     candidates = marginalised(hits, written)

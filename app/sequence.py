@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app import prompts
-from app.errors import GeneratorUnavailable
+from app.errors import InvalidOptions
 from app.types import Generation, Hit
 
 TEMPERATURE = 0.05
@@ -41,7 +41,7 @@ def marginalised(hits: Sequence[Hit], written: Sequence[Generation]) -> list[Can
     """What was written from each hit, the same words joined, most probable first.
 
     A refusal is no candidate: that one passage lacks the answer says nothing of which other answer is right. Raises
-    GeneratorUnavailable where a generation tells no probability.
+    InvalidOptions where a generation tells no probability.
     """
     logits = [hit.score / TEMPERATURE for hit in hits]
     total = _log_sum(logits)
@@ -49,7 +49,7 @@ def marginalised(hits: Sequence[Hit], written: Sequence[Generation]) -> list[Can
     found: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for rank, (logit, out) in enumerate(zip(logits, written, strict=True), start=1):
         if out.logprob is None:
-            raise GeneratorUnavailable("the generator returns no log-probabilities, without which there is no sequence")
+            raise InvalidOptions("decoding: this generator returns no log-probabilities, which sequence needs; use joint")
         words = " ".join(_MARKERS.sub("", out.text).casefold().split())
         if words and prompts.REFUSAL not in out.text:
             texts.setdefault(words, out.text.strip())

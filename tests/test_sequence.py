@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from app.architectures.naive import Naive
-from app.errors import GeneratorUnavailable, LimitExceeded
+from app.errors import InvalidOptions, LimitExceeded
 from app.prompts import REFUSAL
 from app.sequence import TEMPERATURE, Candidate, marginalised
 from app.tools import Tools
@@ -96,13 +96,17 @@ async def test_where_every_passage_refuses_it_abstains() -> None:
 
 async def test_without_a_model_or_its_probabilities_it_says_so(make_ports: MakePorts, make_client: MakeClient) -> None:
     tools = Tools(await fake_ports(texts=TEXTS, generator=ScriptedGenerator(["Ten [1]."])))
-    with pytest.raises(GeneratorUnavailable, match="log-probabilities"):
+    with pytest.raises(InvalidOptions, match="log-probabilities"):
         await Naive(decoding="sequence").answer(Question("net sales", k=2), tools)
     assert tools.cost.llm_calls == 2
     async with make_client() as client:
         body = {"question": "debt", "options": {"decoding": "sequence"}}
         reply = await client.post("/query/naive", json=body)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "generator_unavailable")
+    async with make_client(await make_ports(ScriptedGenerator(["Ten [1]."]))) as client:
+        reply = await client.post("/query/naive", json=body)
+    assert (reply.status_code, reply.json()["error_code"]) == (422, "invalid_options")
+    assert reply.json()["cost"]["llm_calls"] > 0
 
 
 async def test_its_calls_are_limited() -> None:
