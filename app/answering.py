@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from app import prompts, sentences
-from app.citations import Cited, cite
-from app.conflicts import contradictions
+from app import prompts
+from app.evidence import sentences
+from app.evidence.citations import Cited, cite
+from app.evidence.conflicts import contradictions
+from app.retrieval.widening import widened
 from app.sequence import marginalised
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Generation, Hit, Prompt, Question
-from app.widening import widened
 
 _BUDGET_CHARS = 24_000
 """Of passages shown to a model: about 6,000 tokens."""
@@ -68,7 +69,7 @@ async def _prompt(purpose: str, question: Question, hits: tuple[Hit, ...], tools
 
 
 async def _by_sequence(question: Question, hits: Sequence[Hit], tools: Tools) -> Generation:
-    """A call per passage. Raises GeneratorUnavailable without a model, InvalidOptions where it tells no probabilities."""
+    """A call per passage. Raises GeneratorUnavailable without a model, InvalidOptions without its probabilities."""
     asked = [await _prompt("sequence", question, (hit,), tools) for hit in hits]
     written = await tools.generate_all([replace(prompt, logprobs=True) for prompt in asked])
     candidates = marginalised(hits, written)

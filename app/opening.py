@@ -14,7 +14,6 @@ from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.caching import Cache, Caches
-from app.calibration import Calibration, read_calibration, shipped_calibration
 from app.errors import IndexMissing, SextantError
 from app.ports import (
     Embedder,
@@ -27,7 +26,8 @@ from app.ports import (
     WritableFigures,
     WritableStore,
 )
-from app.routing import Measurements, read_measurements
+from app.question.routing import Measurements, read_measurements
+from app.retrieval.calibration import Calibration, read_calibration, shipped_calibration
 from app.settings import Settings
 from app.tools import Ports, Prices
 from app.types import IndexStamp, LegName

@@ -14,12 +14,10 @@ import numpy as np
 
 from app import spans
 from app.caching import Caches, cache_key, prompt_key
-from app.calibration import Calibration, shipped_calibration
 from app.catalogue import Catalogue
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
 from app.graph.communities import Community
 from app.graph.overview import Overviews
-from app.maxsim import maxsim
 from app.ports import (
     Embedder,
     ExternalSearch,
@@ -35,6 +33,8 @@ from app.ports import (
     Store,
     TokenEmbedder,
 )
+from app.retrieval.calibration import Calibration, shipped_calibration
+from app.retrieval.maxsim import maxsim
 from app.types import (
     Access,
     Chunk,

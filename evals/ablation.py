@@ -8,10 +8,10 @@ from typing import Any
 from evals.asking import Asking
 from evals.errors import UsageError
 from evals.questions import Question
+from evals.reports.tables import fraction, markdown
 from evals.retrieval import values_of
 from evals.statistics import Estimate, Paired, bootstrap, holm, paired
 from evals.subjects import System
-from evals.tables import fraction, markdown
 
 MEASURES = ("document hit@5", "page hit@1", "page hit@10", "page nDCG@10")
 

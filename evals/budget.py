@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from evals.asking import Asking
 from evals.matrix import Bill, bill
 from evals.questions import Question
+from evals.reports.tables import markdown
 from evals.subjects import System
-from evals.tables import markdown
 
 _PILOT = 2
 """Questions that every system is asked first; their replies count like any other."""

@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from app.architectures.crag import Crag
 from app.architectures.hybrid import Hybrid
-from app.calibration import FEATURES, Calibration
-from app.grading import features, reranked
-from app.quantities import matched, quantities
-from app.reading import narrowing, read
+from app.evidence.quantities import matched, quantities
+from app.question.reading import narrowing, read
+from app.retrieval.calibration import FEATURES, Calibration
+from app.retrieval.grading import features, reranked
 from app.tools import Ports, Tools
 from app.types import Condition, Document, Filter, Hit, Limits
 from app.types import Question as Asked
 from evals.asking import progress
 from evals.errors import UsageError
 from evals.questions import Question, stem
-from evals.tables import fraction, markdown
+from evals.reports.tables import fraction, markdown
 
 Array: TypeAlias = npt.NDArray[np.float64]
 

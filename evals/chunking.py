@@ -10,9 +10,9 @@ import numpy as np
 
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.extractive import ExtractiveGenerator
+from app.evidence.quantities import matched, quantities
 from app.opening import index_stamp, open_store
 from app.ports import Embedder
-from app.quantities import matched, quantities
 from app.settings import Settings
 from app.tools import Ports
 from app.types import FloatArray
@@ -22,9 +22,9 @@ from evals.asking import Asking, ReplyLog
 from evals.errors import UsageError
 from evals.measures import Reply
 from evals.questions import Question, stem
+from evals.reports.tables import markdown
 from evals.retrieval import values_of
 from evals.subjects import HttpSubject, Mute, System, fingerprint, serving
-from evals.tables import markdown
 from ingest.chunking import Chunker, estimate_tokens, read_chunker
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options, Outcome

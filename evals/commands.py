@@ -17,30 +17,26 @@ from evals import (
     budget,
     calibration,
     chunking,
-    compare,
     conformance,
     figures,
-    html,
-    injections,
     irsets,
     matrix,
-    record,
-    report,
     reranking,
     retrieval,
     routes,
-    stress,
-    stress_report,
     subjects,
-    svg,
 )
 from evals.asking import Asking, ReplyLog
 from evals.bench.command import bench_command, compare_benches
 from evals.errors import UsageError
-from evals.judging import open_bench
-from evals.plants import KINDS
+from evals.judging.matrix import open_bench
 from evals.questions import Question, load_questions
-from evals.record import Record
+from evals.reports import compare, html, record, svg
+from evals.reports import markdown as report
+from evals.reports.record import Record
+from evals.robustness import injections, stress
+from evals.robustness import report as stress_report
+from evals.robustness.plants import KINDS
 from evals.study.command import study_command
 from evals.subjects import HttpSubject, fingerprint, parse_system, systems
 

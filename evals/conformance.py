@@ -12,8 +12,8 @@ from evals.asking import Asking, progress
 from evals.errors import SubjectError
 from evals.measures import Reply
 from evals.questions import Question
+from evals.reports.tables import markdown
 from evals.subjects import Subject, System
-from evals.tables import markdown
 
 _MARKER = re.compile(r"\[(\d+)\]")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

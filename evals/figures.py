@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from app.quantities import Quantity, quantities, same
+from app.evidence.quantities import Quantity, quantities, same
 from evals.asking import Asking
 from evals.measures import Reply
 from evals.questions import Question, stem
+from evals.reports.tables import markdown
 from evals.subjects import HttpSubject, System
-from evals.tables import markdown
 
 Standing = Literal["computed", "prose", "bare", "whole"]
 STANDINGS: Mapping[Standing, str] = {

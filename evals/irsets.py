@@ -12,14 +12,14 @@ import numpy as np
 
 from app.adapters.bm25 import Bm25Encoder, tokens
 from app.adapters.qdrant_edge import EdgeStore
-from app.fusion import rrf
 from app.ports import Embedder, WritableStore
+from app.retrieval.fusion import rrf
 from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, FloatArray, Hit, IndexStamp, Leg
 from evals.asking import progress
 from evals.measures import rank_measures
 from evals.questions import Collection, load_beir
+from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, paired
-from evals.tables import fraction, markdown
 
 DEPTH = 100
 ENOUGH = 0.98

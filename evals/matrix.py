@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evals import conformance, measures, ragas
+from evals import conformance, measures
 from evals.asking import Asking, Outcome
+from evals.judging import ragas
 from evals.measures import Reply
 from evals.questions import Question
 from evals.statistics import Estimate, Paired, estimate, holm, paired, pareto, quantile

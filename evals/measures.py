@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from app.quantities import matched, quantities
+from app.evidence.quantities import matched, quantities
 from evals.questions import Question, stem
 
 Reply: TypeAlias = Mapping[str, Any]

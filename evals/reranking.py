@@ -14,9 +14,9 @@ import numpy as np
 from app.adapters.bm25 import Bm25Encoder
 from app.adapters.qdrant_edge import EdgeStore
 from app.architectures.hybrid import Hybrid
-from app.fusion import rrf, standardised, with_leg
 from app.ports import Embedder, Reranker
-from app.reading import narrowed
+from app.question.reading import narrowed
+from app.retrieval.fusion import rrf, standardised, with_leg
 from app.tools import Ports, Tools
 from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, Hit, IndexStamp, Leg
 from app.types import Question as Asked
@@ -25,8 +25,8 @@ from evals.irsets import fitted
 from evals.measures import rank_measures
 from evals.passages import Bm25Index, passages_of
 from evals.questions import Question, load_beir, stem
+from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, bootstrap, paired
-from evals.tables import fraction, markdown
 
 _POOL = 100
 _BATCH = 256

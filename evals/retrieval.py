@@ -8,9 +8,9 @@ from typing import Any
 from evals import measures
 from evals.asking import Asking
 from evals.questions import Question
+from evals.reports.tables import cell, markdown
 from evals.statistics import Estimate, Paired, estimate, holm, paired
 from evals.subjects import System
-from evals.tables import cell, markdown
 
 COLUMNS = (
     "document hit@1",

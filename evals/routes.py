@@ -6,11 +6,11 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from app.routing import ROUTES, Kind, route
+from app.question.routing import ROUTES, Kind, route
 from app.types import Document, DocumentMeta, Measured
 from evals.matrix import Scores
 from evals.questions import Question
-from evals.tables import markdown
+from evals.reports.tables import markdown
 
 _META = ("title", "source", "company", "cik", "ticker", "form", "fiscal_year", "fiscal_period", "period_end", "filed")
 

@@ -13,7 +13,7 @@ from app.settings import Settings
 from app.tools import Prices
 from ingest.captions import Caption
 from ingest.executors import ProcessPool
-from ingest.pictures import Picture, Request, pictures
+from ingest.formats.pictures import Picture, Request, pictures
 
 log = logging.getLogger("sextant.captioning")
 _FAILURES = 3

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.commands import OpenIndex
+    from ingest.commands.batch import OpenIndex
     from ingest.sidecars import Sidecars
 
 OK, SOME_FAILED, USAGE, UNAVAILABLE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
@@ -52,7 +52,7 @@ chunk_id, span_start, span_end
 def run(arguments: Sequence[str], open_index: "OpenIndex | None" = None) -> int:
     """Returns the exit status; `open_index` stands in for the store and models that the settings name."""
     options = parse_arguments(arguments)
-    from ingest import commands
+    from ingest.commands import batch as commands
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):

@@ -17,7 +17,7 @@ from PIL import Image, ImageChops
 from app.errors import Conflict, DocumentError, NotFound
 from app.types import Box, Document
 from ingest.executors import ProcessPool
-from ingest.reading import HEAD_BYTES, is_pdf
+from ingest.formats.reading import HEAD_BYTES, is_pdf
 from ingest.sources import hash_file
 
 _WITHIN_S = 30.0

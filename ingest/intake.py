@@ -35,10 +35,10 @@ from app.settings import Settings
 from app.types import Access, Document, FloatArray, Job, JobState, LegName, Removed
 from ingest.captioning import open_captioning
 from ingest.chunking import Chunker, read_chunker
+from ingest.formats.reading import HEAD_BYTES, is_filing
 from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
 from ingest.pipeline import Batch, Options, Outcome
-from ingest.reading import HEAD_BYTES, is_filing
 from ingest.sources import Source
 
 log = logging.getLogger("sextant.intake")

@@ -13,19 +13,19 @@ from app.errors import DocumentError
 from app.types import Chunk, Document, DocumentMeta, Entity, Figure, OcrMode, Page, Relation
 from ingest.captions import Caption, captioned, figure_chunks
 from ingest.chunking import Chunker
-from ingest.declared import from_given, joined
-from ingest.entities import extract
 from ingest.executors import tell
-from ingest.figures import figures
-from ingest.filing_text import FilingText
-from ingest.metadata import read_metadata
-from ingest.ocr import INSTALL, is_installed
-from ingest.reading import read_filing
-from ingest.scans import Ocr
-from ingest.sections import sections
+from ingest.extraction.declared import from_given, joined
+from ingest.extraction.entities import extract
+from ingest.extraction.figures import figures
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.filing_text import FilingText
+from ingest.formats.ocr import INSTALL, is_installed
+from ingest.formats.reading import read_filing
+from ingest.formats.scans import Ocr
+from ingest.formats.sections import sections
+from ingest.formats.tables import tables
 from ingest.sidecars import Given
 from ingest.sources import hash_file
-from ingest.tables import tables
 
 _PAGES_PER_BATCH = 32
 _CHUNKS_PER_BATCH = 64

@@ -18,8 +18,8 @@ import fsspec  # type: ignore[import-untyped]
 import httpx
 
 from app.errors import DocumentError
+from ingest.formats.submission import is_submission
 from ingest.sidecars import is_sidecar
-from ingest.submission import is_submission
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
 _BLOCK = 1 << 20

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.ports import WritableFigures, WritableStore
 from app.types import Access, Condition, Document, Figure, Filter, Hit, Leg, Page
-from ingest.figures import read_number
+from ingest.extraction.figures import read_number
 
 _PAGES_AT_ONCE = 64
 

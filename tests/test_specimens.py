@@ -18,7 +18,7 @@ from evals.specimens.layout import MARK, Table
 from evals.specimens.questions import QuestionError, build, theme_counts
 from evals.specimens.reports import Report, companies, reports
 from evals.specimens.tables import tables
-from ingest.pdf import read_pdf
+from ingest.formats.pdf import read_pdf
 
 REPORTS = [report for company in companies() for report in reports(company)]
 CLASSES = {"on", "partial", "off", "noisy", "bridge", "numeric", "comparison", "global", "unanswerable"}

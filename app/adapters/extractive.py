@@ -10,8 +10,7 @@ import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
 from app.adapters.bm25 import tokens
-from app.ports import Embedder
-from app.statements import (
+from app.evidence.statements import (
     HOW_MANY,
     Statement,
     Subject,
@@ -24,6 +23,7 @@ from app.statements import (
     tells_of,
     worded,
 )
+from app.ports import Embedder
 from app.types import Generation, OpKind, Prompt
 
 Scores: TypeAlias = npt.NDArray[np.float64]

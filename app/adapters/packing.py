@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from app.adapters.extractive import Draft, ExtractiveGenerator
+from app.evidence.statements import Statement, columns_of, statements, subject_of, tells_of
 from app.prompts import brief_source
-from app.statements import Statement, columns_of, statements, subject_of, tells_of
 from app.types import Excerpt, Hit, OpKind, Packed
 
 _FRAME = 30

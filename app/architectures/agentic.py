@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from app.actions import Actions
-from app.agent import Agent
-from app.controller import Controller, Follow
-from app.toolbox import Toolbox
+from app.agent.actions import Actions
+from app.agent.controller import Controller, Follow
+from app.agent.loop import Agent
+from app.agent.toolbox import Toolbox
 from app.tools import Tools
 from app.types import Answer, Question
 

@@ -12,7 +12,7 @@ from app.architectures.graph import Graph
 from app.architectures.hybrid import Hybrid
 from app.architectures.naive import Naive
 from app.errors import LimitExceeded, Timeout, Unavailable
-from app.routing import order, route
+from app.question.routing import order, route
 from app.tools import Tools
 from app.types import Answer, Question
 

@@ -10,13 +10,13 @@ from app import prompts
 from app.adapters.bm25 import query_tokens
 from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
-from app.calibration import Action, action
-from app.fusion import in_order
-from app.glossary import expanded
-from app.grading import grade_of, graded, missing, ungraded
-from app.reading import Reading, narrowing, noted_reading
-from app.statements import core_question
-from app.strips import decomposed, recomposed
+from app.evidence.statements import core_question
+from app.evidence.strips import decomposed, recomposed
+from app.question.glossary import expanded
+from app.question.reading import Reading, narrowing, noted_reading
+from app.retrieval.calibration import Action, action
+from app.retrieval.fusion import in_order
+from app.retrieval.grading import grade_of, graded, missing, ungraded
 from app.tools import Tools
 from app.types import AbstainReason, Answer, Hit, Prompt, Question
 

@@ -9,16 +9,16 @@ from pydantic import ConfigDict, Field
 
 from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
-from app.citations import cite
 from app.errors import Unavailable
-from app.fusion import in_order, rrf
+from app.evidence.citations import cite
 from app.graph.asking import Asked, Mode, asked, role_of
 from app.graph.communities import Community, helpfulness
 from app.graph.counting import counted, resectored, scope
 from app.graph.neighbourhood import around, ranked
 from app.graph.sectors import named_sectors
 from app.graph.telling import told
-from app.reading import narrowed
+from app.question.reading import narrowed
+from app.retrieval.fusion import in_order, rrf
 from app.tools import Tools
 from app.types import Answer, Entity, Filter, Hit, Question
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field
 
 from app.answering import answer_from
-from app.retrieval import Retrieval
-from app.rewriting import Rewrite
+from app.question.rewriting import Rewrite
+from app.retrieval.search import Retrieval
 from app.tools import Tools
 from app.types import Answer, Filter, Hit, Question
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from app.evidence.quotes import units
 from app.graph.asking import Asked
 from app.graph.counting import Member, Tally
-from app.quotes import units
 from app.types import Chunk, Hit
 
 _PLURAL = {

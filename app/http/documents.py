@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.citations import boxes_of
 from app.errors import InvalidInput, NotFound, PayloadTooLarge, Unavailable
+from app.evidence.citations import boxes_of
 from app.http.access import CallerAccess
 from app.http.problems import FAILURES
 from app.http.replies import (

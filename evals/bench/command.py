@@ -25,7 +25,7 @@ from evals.bench.speed import loop_lag, service_times
 from evals.bench.startup import startup
 from evals.errors import UsageError
 from evals.questions import load_questions
-from evals.record import commit
+from evals.reports.record import commit
 from evals.specimens.__main__ import write_specimens
 
 SECTIONS = ("ingestion", "service", "lag", "start", "growth")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from evals.bench.measures import Measure
-from evals.tables import markdown
+from evals.reports.tables import markdown
 
 Record: TypeAlias = dict[str, Any]
 Verdict: TypeAlias = Literal["better", "worse", "same"]

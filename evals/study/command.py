@@ -12,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 
 from evals.errors import UsageError
-from evals.record import commit
+from evals.reports.record import commit
 from evals.study import filings, measure, report
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from evals.record import Record
-from evals.tables import fraction
+from evals.reports.record import Record
+from evals.reports.tables import fraction
 
 Sign: TypeAlias = Literal["better", "worse", "alike"]
 _LEVEL = 0.05

@@ -10,10 +10,10 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from app.agent.hops import residual
 from app.architectures import Architecture
 from app.architectures.hyde import Hyde
 from app.architectures.naive import Naive
-from app.hops import residual
 from app.tools import Tools
 from app.types import Question
 from evals.study.arms import ALL_PASSAGES, ARMS, EAGER, FULL_MAXSIM, LEGS, TOLD, Bench, Reply, voted

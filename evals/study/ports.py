@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from app.calibration import FEATURES, Calibration
 from app.ports import R, RecordField, SparseEncoder
+from app.retrieval.calibration import FEATURES, Calibration
 from app.tools import Ports
 from app.types import (
     Access,

@@ -7,13 +7,13 @@ from importlib.resources import files
 from statistics import mean, median
 from typing import Any, TypeAlias
 
-from evals import svg
+from evals.reports import svg
+from evals.reports.tables import cell, fraction, markdown
 from evals.statistics import Estimate, pareto
 from evals.study.arms import ARMS
 from evals.study.measure import DEPTHS, NOISE, Seed, overall
 from evals.study.queries import CLASSES, GLOBAL
 from evals.study.statements import of, scanned, share, statements
-from evals.tables import cell, fraction, markdown
 
 Study: TypeAlias = dict[str, Any]
 """`run`, `classes`, `arms`, `looks`, `curves`, `statements`, `differences`; `filings` where a run of them is given."""
@@ -180,7 +180,7 @@ def filings_markdown(found: Mapping[str, Any]) -> str:
 
 
 def to_html(study: Study) -> str:
-    page = files("evals").joinpath("templates/study.html").read_text("utf-8")
+    page = files("evals.reports").joinpath("templates/study.html").read_text("utf-8")
     parts = {
         "headline": escape(f"{headline(study)} {last_line(study)}."),
         "headings": "".join(f"<th>{column}</th>" for column in (*COLUMNS, "ops", "calls")),

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean
 
+from evals.reports.tables import cell
 from evals.statistics import Estimate, bootstrap, wilson
 from evals.study.arms import ARMS, LEGS
 from evals.study.controls import SETTINGS
 from evals.study.measure import DEPTHS, NOISE, Seed, overall
 from evals.study.queries import GLOBAL
-from evals.tables import cell
 
 _WIDE = 0.25
 """A margin of accuracy that is wide."""

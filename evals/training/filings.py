@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.adapters.bm25 import Bm25Encoder, tokens
-from app.fusion import rrf
+from app.evidence.rows import read_row
 from app.ports import Embedder, Store
-from app.rows import read_row
+from app.retrieval.fusion import rrf
 from app.types import Chunk, Condition, Document, Filter, Leg
 from evals.training.groups import Group, held_out
 

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 from app.types import Chunk, DocumentMeta, Page
 from ingest.chunking.layout import Header, PageLayout, Unit, estimate_tokens
-from ingest.sections import Section, running_lines
-from ingest.tables import Table, tables
+from ingest.formats.sections import Section, running_lines
+from ingest.formats.tables import Table, tables
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "chunks.sextant")
 

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from app.types import DocumentMeta, Page
-from ingest.metadata import printed
-from ingest.sections import Section
-from ingest.tables import Table
+from ingest.extraction.metadata import printed
+from ingest.formats.sections import Section
+from ingest.formats.tables import Table
 
 Split: TypeAlias = Callable[[int, int], Iterator[tuple[int, int]]]
 """From a span of the page's text to spans in it."""

@@ -8,7 +8,7 @@ import pytest
 from app.adapters.embedding import load_embedder
 from app.adapters.splade import load_splade
 from app.errors import Unavailable
-from app.maxsim import maxsim
+from app.retrieval.maxsim import maxsim
 from app.types import SparseVector
 from tests.adapters.tiny_models import write_tiny_models
 

@@ -21,7 +21,7 @@ from app.tools import Tools
 from app.types import Access, Condition, Filter, Limits, OpKind, OpsSource, Question
 from tests.conftest import FILINGS, MakePorts
 from tests.fakes import HeldGenerator, QuotingGenerator, ScriptedGenerator
-from tests.test_http_problems import BrokenStore
+from tests.http.test_problems import BrokenStore
 
 pytestmark = pytest.mark.anyio
 

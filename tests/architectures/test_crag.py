@@ -10,8 +10,8 @@ import pytest
 from app.adapters.external_folder import FolderSearch
 from app.architectures.crag import Crag
 from app.errors import Unavailable
-from app.grading import GRADE
 from app.http.metrics import Metrics
+from app.retrieval.grading import GRADE
 from app.tools import Ports, Tools
 from app.types import Question
 from tests.conftest import FILINGS, MakePorts

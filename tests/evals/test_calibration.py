@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.calibration import FEATURES, read_calibration
+from app.retrieval.calibration import FEATURES, read_calibration
 from app.settings import Settings
 from app.tools import Ports
 from evals import commands
 from evals.calibration import Best, Case, answers, auc, bests, held_out, measures, scaling, thresholds
 from evals.cli import run
 from evals.questions import Evidence, Question
-from evals.svg import reliability
+from evals.reports.svg import reliability
 from tests.evals import world
 from tests.fakes import WordReranker
-from tests.test_grading import ACME, hit_of
+from tests.retrieval.test_grading import ACME, hit_of
 
 BESTS = [
     Best(0.9, True, True),

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from app.settings import Settings
-from evals import judging, subjects
+from evals import subjects
 from evals.cli import run
 from evals.commands import OK, OVER_BUDGET, UNAVAILABLE, USAGE, VIOLATED
+from evals.judging import matrix as judging
 from evals.subjects import HttpSubject, over
 from tests.conftest import started
 from tests.evals import world

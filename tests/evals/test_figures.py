@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.quantities import quantities
+from app.evidence.quantities import quantities
 from evals.figures import STANDINGS, Found, place, table
 
 ROW: dict[str, Any] = {

@@ -12,8 +12,8 @@ from app.errors import SextantError
 from app.ports import Generator
 from app.tools import Ports, Tools
 from app.types import Generation, Prompt, Question
-from evals.injections import ATTACKS, QUESTION, URL, WORD, attacks, fill, judged, run, table
-from evals.stress import planted
+from evals.robustness.injections import ATTACKS, QUESTION, URL, WORD, attacks, fill, judged, run, table
+from evals.robustness.stress import planted
 from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
 
 pytestmark = pytest.mark.anyio

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from evals.agreement import Label, agreement, kappa, load_labels
 from evals.errors import UsageError
-from evals.judge import RuleJudge, Verdict, claims, gold_statement
+from evals.judging.agreement import Label, agreement, kappa, load_labels
+from evals.judging.judge import RuleJudge, Verdict, claims, gold_statement
+from evals.judging.ragas import Ragas, context_precision
 from evals.questions import Question
-from evals.ragas import Ragas, context_precision
 from tests.fakes import LetterEmbedder
 
 pytestmark = pytest.mark.anyio

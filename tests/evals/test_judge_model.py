@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import GeneratorUnavailable, UpstreamFailed
-from evals.judge import Verdict
-from evals.judge_model import JudgeSettings, ModelJudge, forecast_tokens, open_model_judge
+from evals.judging.judge import Verdict
+from evals.judging.model import JudgeSettings, ModelJudge, forecast_tokens, open_model_judge
 from tests.fakes import ScriptedGenerator
 
 pytestmark = pytest.mark.anyio

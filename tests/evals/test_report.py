@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evals import compare, html, matrix, record, report
+from evals import matrix
 from evals.budget import Forecast, exceeded, pilot
-from evals.record import Record
+from evals.reports import compare, html, record
+from evals.reports import markdown as report
+from evals.reports.record import Record
 from evals.subjects import parse_system
 from tests.evals import world
 

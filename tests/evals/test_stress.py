@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from app.conflicts import PREFIX
 from app.errors import StoreLocked
-from app.quantities import quantities
+from app.evidence.conflicts import PREFIX
+from app.evidence.quantities import quantities
 from app.settings import Settings
 from app.types import Chunk, DocumentMeta, Filter
-from evals import stress_report
 from evals.asking import ReplyLog
 from evals.errors import UsageError
-from evals.plants import changed, false_answer, plants, target
 from evals.questions import Evidence, Question
-from evals.stress import CLEAN, as_json, find_targets, outcome, run, scratch
+from evals.robustness import report as stress_report
+from evals.robustness.plants import changed, false_answer, plants, target
+from evals.robustness.stress import CLEAN, as_json, find_targets, outcome, run, scratch
 from tests.evals import world
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.svg import Point, Scale, boxes, curves, damage_bars, fit, scatter, short, stacked
+from evals.reports.svg import Point, Scale, boxes, curves, damage_bars, fit, scatter, short, stacked
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from app.adapters.bm25 import Bm25Encoder
-from app.citations import boxes_of
+from app.evidence.citations import boxes_of
 from app.settings import Settings
 from app.types import Access, Chunk, Document, Page, Word
 from ingest.captioning import CaptionCost, open_captioning
 from ingest.captions import Caption, captioned, printed
 from ingest.chunking import StructureChunker
+from ingest.formats.pictures import Request, pictures
 from ingest.indexing import Index
-from ingest.pictures import Request, pictures
 from ingest.pipeline import Batch, Options, Outcome
 from ingest.sources import find_sources
 from ingest.verification import chunks_of, pages_of, problems

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from app.errors import InvalidOptions
 from app.types import Chunk, Page
 from ingest.chunking import CHUNKERS, read_chunker
-from ingest.sections import sections
-from ingest.tables import tables
+from ingest.formats.sections import sections
+from ingest.formats.tables import tables
 from tests.ingest.test_chunking import COLUMNS, HEADER, LINES, META, SENTENCE, missing, statement
 from tests.ingest.typeset import typeset
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from app.types import Chunk, DocumentMeta, Page
 from ingest.chunking import StructureChunker, estimate_tokens
-from ingest.metadata import read_metadata
-from ingest.pdf import read_pdf
-from ingest.sections import Section, running_lines, sections
-from ingest.tables import tables
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.pdf import read_pdf
+from ingest.formats.sections import Section, running_lines, sections
+from ingest.formats.tables import tables
 from tests.conftest import DEV_DATA
 from tests.ingest.typeset import typeset
 

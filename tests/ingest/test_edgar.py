@@ -15,7 +15,7 @@ import pytest
 from app.errors import InvalidInput, NotFound, Unavailable
 from app.settings import Settings
 from ingest.cli import OK, SOME_FAILED, USAGE, run
-from ingest.edgar import Edgar, Pace, retry_after
+from ingest.edgar.client import Edgar, Pace, retry_after
 from tests.ingest.edgar import ORRIN
 from tests.ingest.edgar_server import CIK, FILES, EdgarServer, edgar_server
 from tests.ingest.filings import open_embedded

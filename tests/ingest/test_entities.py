@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from app.types import Chunk, DocumentMeta, Entity, Page, Relation
-from ingest.entities import extract, risk_factors
-from ingest.phrases import concepts
-from ingest.relations import stated, subsidiaries
+from ingest.extraction.entities import extract, risk_factors
+from ingest.extraction.phrases import concepts
+from ingest.extraction.relations import stated, subsidiaries
 
 META = DocumentMeta("Alder Mills 10-K", "alder.pdf", company="Alder Mills, Inc.", ticker="ALDR", cik="0000012345")
 BUSINESS = (

@@ -18,13 +18,13 @@ from app.types import DocumentMeta, Figure
 from evals.specimens.documents import pdf
 from evals.specimens.reports import companies, reports
 from ingest.chunking import StructureChunker
-from ingest.column_periods import FiscalYears, fiscal_years, period_of, row_period
-from ingest.figures import figures, read_number
-from ingest.filing_text import FilingText
-from ingest.metadata import read_metadata
-from ingest.reading import read_filing
-from ingest.sections import sections
-from ingest.tables import tables
+from ingest.extraction.column_periods import FiscalYears, fiscal_years, period_of, row_period
+from ingest.extraction.figures import figures, read_number
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.filing_text import FilingText
+from ingest.formats.reading import read_filing
+from ingest.formats.sections import sections
+from ingest.formats.tables import tables
 from tests.conftest import DEV_DATA
 from tests.ingest.typeset import typeset
 

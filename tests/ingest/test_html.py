@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from app.errors import DocumentError
 from ingest.chunking import StructureChunker
-from ingest.filing_text import FilingText
-from ingest.grid import LONGEST_PAGE, PAGE_CHARACTERS, Pages
-from ingest.html import HtmlReader, read_html
-from ingest.metadata import read_metadata
-from ingest.sections import sections
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.filing_text import FilingText
+from ingest.formats.grid import LONGEST_PAGE, PAGE_CHARACTERS, Pages
+from ingest.formats.html import HtmlReader, read_html
+from ingest.formats.sections import sections
 from tests.ingest.edgar import BREAK, FONTS, ORRIN, inline_xbrl, paragraph, statement
 
 

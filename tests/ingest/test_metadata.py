@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.types import DocumentMeta, Page
-from ingest.metadata import read_metadata
-from ingest.pdf import read_pdf
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.pdf import read_pdf
 from tests.conftest import DEV_DATA
 
 COVER = """UNITED STATES

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from app.errors import DocumentError
 from app.types import Page
-from ingest.filing_text import OutlineEntry
-from ingest.layout import Token, lay_out
-from ingest.page_text import clean, text_quality
-from ingest.pdf import read_pdf, words_by_character
-from ingest.scans import Ocr
+from ingest.formats.filing_text import OutlineEntry
+from ingest.formats.layout import Token, lay_out
+from ingest.formats.page_text import clean, text_quality
+from ingest.formats.pdf import read_pdf, words_by_character
+from ingest.formats.scans import Ocr
 from tests.conftest import DEV_DATA
 from tests.ingest.typeset import text_at, typeset, write_pdf
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import DocumentError
-from ingest.reading import read_filing
+from ingest.formats.reading import read_filing
 from tests.ingest.edgar import FONTS, ORRIN, TYPED, document, submission
 from tests.ingest.filings import write_pdf
 

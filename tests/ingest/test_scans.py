@@ -8,16 +8,17 @@ from PIL import Image
 
 from app.errors import DocumentError
 from app.types import Box, Page
-from ingest import parsing, scans
+from ingest import parsing
 from ingest.chunking import StructureChunker
-from ingest.filing_text import FilingText
-from ingest.ocr import INSTALL, Command, OcrFailed, Read, find_engine
-from ingest.page_text import text_quality
+from ingest.formats import scans
+from ingest.formats.filing_text import FilingText
+from ingest.formats.ocr import INSTALL, Command, OcrFailed, Read, find_engine
+from ingest.formats.page_text import text_quality
+from ingest.formats.pdf import read_pdf
+from ingest.formats.scans import Ocr
+from ingest.formats.tables import tables
 from ingest.parsing import Job, parse
-from ingest.pdf import read_pdf
-from ingest.scans import Ocr
 from ingest.sources import hash_file
-from ingest.tables import tables
 from tests.ingest.filings import prose, statement, write_pdf
 from tests.ingest.scanned import pictures, scan, write_garbled, write_scan
 

@@ -1,8 +1,8 @@
 """Sections from headings and outlines; running headers, contents pages and references are none."""
 
 from app.types import Page
-from ingest.filing_text import OutlineEntry
-from ingest.sections import headline, running_lines, sections
+from ingest.formats.filing_text import OutlineEntry
+from ingest.formats.sections import headline, running_lines, sections
 
 FIGURES = "Net sales 10 9\nCosts (4) (3)\nNet income 6 6\nPer share 0.6 0.5"
 PROSE = "We make anvils and sell them to the trade, at home and abroad, and have done so since we began."

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from app.errors import DocumentError
-from ingest.declared import from_cover_facts, from_header, joined
-from ingest.filing_text import Declared, FilingText
-from ingest.metadata import read_metadata
-from ingest.plain_text import read_text
-from ingest.sections import sections
-from ingest.submission import read_submission
+from ingest.extraction.declared import from_cover_facts, from_header, joined
+from ingest.extraction.metadata import read_metadata
+from ingest.formats.filing_text import Declared, FilingText
+from ingest.formats.plain_text import read_text
+from ingest.formats.sections import sections
+from ingest.formats.submission import read_submission
 from tests.ingest.edgar import ORRIN, TYPED, document, paragraph, submission
 
 UUENCODED = "begin 644 logo.jpg\nM_]C_X``02D9)1@`!`0$`8`!@``#_VP!#``@&!@<&!0@'!P<)\n`\nend"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.types import Page
-from ingest.tables import Row, Table, tables, unit
+from ingest.formats.tables import Row, Table, tables, unit
 from tests.ingest.typeset import typeset
 
 CASH_FLOWS = """

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from app.types import DocumentMeta, Figure, Page
 from ingest.chunking import StructureChunker
-from ingest.figures import figures
-from ingest.filing_text import FilingText
-from ingest.html import read_html
-from ingest.xbrl import FactReader
+from ingest.extraction.figures import figures
+from ingest.extraction.xbrl import FactReader
+from ingest.formats.filing_text import FilingText
+from ingest.formats.html import read_html
 from tests.ingest.edgar import paragraph
 
 MEMBER = '<xbrldi:explicitMember dimension="srt:RegionAxis">orr:NorthMember</xbrldi:explicitMember>'

@@ -7,7 +7,7 @@ from pathlib import Path
 import pikepdf
 
 from app.types import Page
-from ingest.layout import Token, lay_out
+from ingest.formats.layout import Token, lay_out
 
 CHARACTER = 5.0
 LINE = 12.0

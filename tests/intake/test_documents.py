@@ -9,9 +9,9 @@ import pytest
 from httpx import AsyncClient
 
 from app.errors import IndexMissing
+from tests.http.test_operations import samples
 from tests.ingest.filings import prose, write_pdf
 from tests.intake.serving import finished, ingested, serving, upload
-from tests.test_http_operations import samples
 
 pytestmark = pytest.mark.anyio
 KEYS = {"ann": {}, "bob": {"tenant": "other"}, "eve": {"groups": ["public", "board"]}, "joe": {"groups": ["board"]}}

@@ -10,8 +10,8 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from app.errors import GeneratorUnavailable, IndexMismatch, StoreLocked, StoreUnavailable
+from app.evidence.quotes import numbers
 from app.opening import open_ports
-from app.quotes import numbers
 from app.settings import Settings
 from tests.adapters.tiny_models import write_tiny_models
 from tests.conftest import started

@@ -1,0 +1,194 @@
+"""The agent without a model: computes what has a formula, splits comparisons, follows whom the evidence names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from app.agent.actions import Actions
+from app.agent.directions import along
+from app.agent.findings import Finding, joined
+from app.agent.hops import Lead, leads, points_beyond, residual, resolved
+from app.answering import abstain, answer_from
+from app.computing.formulas import asked_formula
+from app.computing.ratios import computing
+from app.errors import LimitExceeded, Timeout
+from app.evidence.citations import cite
+from app.evidence.statements import plain
+from app.question.decomposition import SubQuestion, decompose
+from app.question.reading import named_companies, read, without_names
+from app.retrieval.fusion import in_order
+from app.retrieval.search import Retrieval
+from app.tools import together
+from app.types import Answer, Condition, Document, Filter, Hit, Question
+
+STOPPED = (LimitExceeded, Timeout)
+Follow: TypeAlias = Literal["names", "direction"]
+_READ = 10
+"""Passages read for whom they name, even where fewer are asked for."""
+_SHOWN = 20
+"""Most ids put into a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """One request's. No call but the generator's that writes the answer; the rest is rules over the real index."""
+
+    question: Question
+    catalogue: Sequence[Document]
+    actions: Actions
+    max_parts: int
+    max_hops: int
+    follow: Follow
+    question_signal: bool
+    least_lead: float
+    least_residual: float
+
+    async def answer(self) -> Answer:
+        """Within the limits; where one is met, what is known by then, or an abstention that says which it was."""
+        parts = self._parts()
+        try:
+            if (computed := await self.computed(self.question)) is not None:
+                return computed
+        except STOPPED as error:
+            return abstain("limit", (), self.actions.stopped(error))
+        return await self._compared(parts) if parts else await self._followed()
+
+    async def evidence(self) -> list[list[Hit]]:
+        """The passages of each part of the question, or of each hop; nothing is answered."""
+        parts = self._parts()
+        if parts:
+            asked = [replace(self.question, text=part.text) for part in parts]
+            return await together([self._searched(part, one) for part, one in zip(parts, asked, strict=True)])
+        if self.follow == "direction":
+            return [await self._along()]
+        hits = await self._first()
+        if (lead := await self._lead(hits)) is None:
+            return [hits[: self.question.k]]
+        rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
+        part = self._of(lead)
+        return [[lead.hit, *rest], await self._searched(part, replace(self.question, text=part.text))]
+
+    def _parts(self) -> list[SubQuestion]:
+        """Noted in the trace."""
+        parts = decompose(self.question.text, self.catalogue, most=self.max_parts) if self.max_parts > 1 else []
+        beyond = points_beyond(self.question.text)
+        self.actions.tools.note("plan", parts=[part.about for part in parts], points_beyond=beyond)
+        return parts[: self.question.k]
+
+    async def computed(self, question: Question) -> Answer | None:
+        """None where no ratio or growth of one company is asked for, or a number that it needs was not found."""
+        companies = named_companies(question.text, self.catalogue)
+        if len(companies) != 1 or (formula := asked_formula(without_names(question.text, sorted(companies)))) is None:
+            return None
+        plan = computing(formula, [document for document in self.catalogue if document.meta.company in companies])
+        return None if plan is None else await plan.answer(question, self.actions)
+
+    async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
+        """Each part searched and answered from its own passages, all at once."""
+        rooms = [self.question.k // len(parts) + (n < self.question.k % len(parts)) for n in range(len(parts))]
+        found = await together([self._part(part, room) for part, room in zip(parts, rooms, strict=True)])
+        return joined(found, self.question.k)
+
+    async def _part(self, part: SubQuestion, room: int) -> Finding:
+        hits: list[Hit] = []
+        asked = replace(self.question, text=part.text, k=room)
+        try:
+            if (computed := await self.computed(asked)) is not None:
+                return Finding(part.about, computed)
+            hits = await self._searched(part, asked)
+            return Finding(part.about, await answer_from(asked, hits, self.actions.tools))
+        except STOPPED as error:
+            return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
+
+    async def _searched(self, part: SubQuestion, asked: Question) -> list[Hit]:
+        if part.documents:
+            named = Condition("document_id", "$in", part.documents)
+            asked = replace(asked, where=Filter((*asked.where.conditions, named), asked.where.access))
+
+        async def work() -> list[Hit]:
+            return _broad(await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools))[: asked.k]
+
+        arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
+        return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
+
+    async def _followed(self) -> Answer:
+        """One search; where its evidence names whom the question only describes, a second in that company's filings."""
+        hits: list[Hit] = []
+        try:
+            if self.follow == "direction":
+                hits = await self._along()
+                return await answer_from(self.question, hits, self.actions.tools)
+            first = await self._first()
+            hits = first[: self.question.k]
+            if (lead := await self._lead(first)) is not None:
+                found = await self._hop(hits, lead)
+                if not found[-1].answer.abstained:
+                    return joined(found, self.question.k)
+                hits = list(joined(found, self.question.k).passages)
+            return await answer_from(self.question, hits, self.actions.tools)
+        except STOPPED as error:
+            return abstain("limit", hits, self.actions.stopped(error))
+
+    async def _along(self) -> list[Hit]:
+        beyond = not self.question_signal or points_beyond(self.question.text)
+        hops = self.max_hops if beyond else 0
+        return await along(self.question, self.actions, hops=hops, least=self.least_residual)
+
+    async def _first(self) -> list[Hit]:
+        wide = replace(self.question, k=max(self.question.k, _READ))
+
+        async def work() -> list[Hit]:
+            return await Retrieval().best(wide, self.actions.tools)
+
+        return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)
+
+    async def _lead(self, hits: Sequence[Hit]) -> Lead | None:
+        """Whom to follow; None where the question is about whom it names, or the evidence leads nowhere else."""
+        if not self.max_hops or (self.question_signal and not points_beyond(self.question.text)):
+            return None
+        found = [lead for lead in leads(self.question.text, hits, self.catalogue) if lead.score >= self.least_lead]
+        if not found:
+            return None
+        tools = self.actions.tools
+        [query] = await tools.embed_queries([self.question.text])
+        [passage] = await tools.embed_passages([found[0].hit.chunk.searchable])
+        opened = residual(passage, query)[1]
+        tools.note("lead", company=found[0].company, score=round(found[0].score, 3), residual=round(opened, 3))
+        return found[0] if opened >= self.least_residual else None
+
+    async def _hop(self, hits: Sequence[Hit], lead: Lead) -> list[Finding]:
+        """What names the company, quoted, and the question asked of that company's filings."""
+        room = self.question.k - self.question.k // 3
+        naming = await self._named(lead, hits, self.question.k - room)
+        return [naming, await self._part(self._of(lead), room)]
+
+    def _of(self, lead: Lead) -> SubQuestion:
+        """The question asked of the company in the place of whom it describes, in its filings of the same periods."""
+        asked = sorted(named_companies(self.question.text, self.catalogue))
+        filings = read(f"{lead.company} {without_names(self.question.text, asked)}", self.catalogue).documents
+        text = without_names(resolved(self.question.text, lead.company), asked)
+        return SubQuestion(text, filings, lead.company, (lead.company,))
+
+    async def _named(self, lead: Lead, hits: Sequence[Hit], room: int) -> Finding:
+        """The sentence that names the company, cited; its passage first."""
+        rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
+        passages = in_order((lead.hit, *rest))[: max(room, 1)]
+        sentence = lead.unit.text if lead.unit else lead.hit.chunk.meta.title
+        cited = await cite(f"{plain(sentence)} [1]", passages, self.actions.tools)
+        return Finding("", Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
+
+
+def _broad(hits: Sequence[Hit]) -> list[Hit]:
+    """The best passage of each page before any page's second; ranks from 1."""
+    seen: set[tuple[str, int]] = set()
+    firsts: list[Hit] = []
+    others: list[Hit] = []
+    for hit in hits:
+        page = (hit.chunk.document_id, hit.chunk.page)
+        (others if page in seen else firsts).append(hit)
+        seen.add(page)
+    return in_order((*firsts, *others))
+
+
+def ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.chunk.id for hit in hits[:_SHOWN]]

@@ -1,0 +1,1 @@
+"""Ratios, margins and growth, computed from cited table rows."""

@@ -1,0 +1,399 @@
+"""Ratios, margins and growth that questions ask for: the formula of each, over lines of the financial statements.
+
+A formula is written over lines in brackets: `365 * avg[payables] / [cogs]`. `avg` is the mean of a line at the ends of
+this year and the one before, `change` this year less the one before, `prior` the year before.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from app.question.periods import Period, named_periods
+
+Mode: TypeAlias = Literal["", "avg", "change", "prior"]
+StatementName: TypeAlias = Literal["income", "balance", "cash"]
+STATEMENTS: Mapping[StatementName, str] = {
+    "income": "consolidated statements of operations income earnings",
+    "balance": "consolidated balance sheets financial position",
+    "cash": "consolidated statements of cash flows",
+}
+"""What their titles say, to search for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a statement: how questions call it and how statements label it."""
+
+    statement: StatementName
+    query: str
+    """What to search its table for."""
+    asked: str
+    """Pattern in a question."""
+    labels: tuple[str, ...]
+    """Patterns of the whole label, the most telling first."""
+    outflow: bool = False
+    """Printed in parentheses where it is spent: its amount counts, not its sign."""
+
+
+_TAIL = r"(?:\s*\([^)]*\))*"
+LINES: Mapping[str, Line] = {
+    "revenue": Line(
+        "income",
+        "total net revenues net sales",
+        r"(?:total |net )*(?:revenues?|sales)",
+        (r"total (?:net |operating )?(?:revenues?|sales)", r"(?:net )?(?:operating )?(?:revenues?|sales)(?:, net)?"),
+    ),
+    "cogs": Line(
+        "income",
+        "cost of sales cost of goods sold cost of revenue",
+        r"cogs|cost of (?:goods sold|sales|revenues?|products sold)",
+        (
+            r"total costs? of (?:goods sold|sales|revenues?|products sold)",
+            r"costs? of (?:goods sold|sales|revenues?|products sold|products|merchandise sold)(?:, .*)?",
+        ),
+    ),
+    "gross profit": Line("income", "gross profit", r"gross profit", (r"(?:total )?gross (?:profit|margin)",)),
+    "operating income": Line(
+        "income",
+        "operating income income from operations",
+        r"operating (?:income|profit|earnings)|ebit\b|income from operations",
+        (
+            r"(?:total |consolidated )?operating (?:income|profit|earnings)(?: \(loss\))?",
+            r"(?:income|earnings|profit) (?:\(loss\) )?from operations",
+        ),
+    ),
+    "net income": Line(
+        "income",
+        "net income net earnings",
+        r"net (?:income|earnings|profit)|bottom line",
+        (
+            r"net (?:income|earnings|\(?loss\)?)(?: \(loss\))?",
+            r"net (?:income|earnings)(?: \(loss\))? (?:attributable|available) to (?!.*noncontrolling).*",
+            r"(?:consolidated )?net (?:income|earnings)(?!.*(?:per|continu|attributable)).*",
+        ),
+    ),
+    "pretax income": Line(
+        "income",
+        "income before income taxes",
+        r"pre-?tax (?:income|profit|earnings)|income before (?:income )?tax(?:es)?",
+        (r"(?:income|earnings|profit)(?: \(loss\))? (?:from .*)?before .*(?:tax|taxes).*",),
+    ),
+    "income tax": Line(
+        "income",
+        "provision for income taxes",
+        r"income tax (?:expense|provision)|provision for income taxes|tax expense",
+        (
+            r"(?:total )?(?:provision|benefit|\(?provision\)?.*) for income taxes.*",
+            r"income tax(?:es)?(?: expense| provision)?.*",
+        ),
+    ),
+    "interest expense": Line(
+        "income", "interest expense", r"interest expense", (r"(?:total )?interest expense(?:, net)?.*",), outflow=True
+    ),
+    "sga": Line(
+        "income",
+        "selling general and administrative expenses",
+        r"sg&?a|selling,? general,? and administrative(?: expenses?)?",
+        (r"selling,? general,? and administrative.*",),
+    ),
+    "rd": Line(
+        "income",
+        "research and development expense",
+        r"r&d(?: expenses?| spending)?|research and development(?: expenses?| spending)?",
+        (r"(?:total )?research(?:,| and) development.*",),
+    ),
+    "ppe": Line(
+        "balance",
+        "property plant and equipment net",
+        r"(?:net )?(?:pp&?n?e|property,? (?:plant,? )?(?:and|&) equipment|fixed assets)(?:,? net)?",
+        (
+            r"(?:net |total )?property(?:, plant,?)?,? (?:and|&) equipment[ ,–—-]*net.*",
+            r"net property(?:, plant,?)? (?:and|&) equipment.*",
+            r"property(?:, plant,?)? (?:and|&) equipment.*",
+        ),
+    ),
+    "total assets": Line("balance", "total assets", r"total assets|\bassets\b(?= turnover)", (r"total assets",)),
+    "current assets": Line("balance", "total current assets", r"(?:total )?current assets", (r"total current assets",)),
+    "current liabilities": Line(
+        "balance", "total current liabilities", r"(?:total )?current liabilities", (r"total current liabilities",)
+    ),
+    "inventory": Line(
+        "balance",
+        "inventories balance sheet",
+        r"inventor(?:y|ies)",
+        (r"total inventories", r"(?:merchandise )?inventor(?:y|ies)(?:, net)?.*"),
+    ),
+    "receivables": Line(
+        "balance",
+        "accounts receivable net",
+        r"(?:accounts |trade )?receivables?",
+        (r"(?:accounts|trade) receivables?.*", r"receivables.*", r"accounts and (?:notes|other) receivables?.*"),
+    ),
+    "payables": Line(
+        "balance",
+        "accounts payable",
+        r"(?:accounts |trade )?payables?",
+        (r"accounts payable.*", r"trade (?:accounts )?payables?.*"),
+    ),
+    "cash": Line(
+        "balance",
+        "cash and cash equivalents",
+        r"cash(?: and cash equivalents)?",
+        (r"cash and cash equivalents.*", r"cash"),
+    ),
+    "total liabilities": Line("balance", "total liabilities", r"total liabilities", (r"total liabilities",)),
+    "equity": Line(
+        "balance",
+        "total stockholders equity",
+        r"(?:total )?(?:shareholders|stockholders)?['’]?\s?(?:equity)",
+        (r"total (?:shareholders|stockholders|shareowners)?['’]? ?equity.*", r"total equity"),
+    ),
+    "debt": Line(
+        "balance", "total debt long-term debt", r"(?:total |long-term )?debt", (r"total debt", r"long-term debt.*")
+    ),
+    "capex": Line(
+        "cash",
+        "purchases of property and equipment capital expenditures",
+        r"cap(?:ital )?(?:ex\b|expenditures?)",
+        (
+            r"capital expenditures.*",
+            r"(?:purchases?|additions?|payments?|acquisitions?|expenditures?) (?:of|to|for)"
+            r" (?:the purchase of )?property.*",
+        ),
+        outflow=True,
+    ),
+    "operating cash flow": Line(
+        "cash",
+        "net cash provided by operating activities",
+        r"(?:operating cash flows?|cash (?:flows? )?(?:provided by|from) operat(?:ing activities|ions))",
+        (r"(?:total |net )?cash (?:flows? )?(?:provided by|from|generated by|\(?used in\)?).*operat.*",),
+    ),
+    "depreciation and amortization": Line(
+        "cash",
+        "depreciation and amortization",
+        r"d&a|depreciation (?:and|&) amortization",
+        (r"(?:total )?depreciation(?:,)? (?:and|&) amortization.*", r"depreciation.*"),
+    ),
+    "dividends": Line(
+        "cash",
+        "cash dividends paid",
+        r"(?:cash )?dividends?(?: paid)?",
+        (r"(?:cash )?dividends(?: paid)?.*", r"payments? of (?:cash )?dividends.*"),
+        outflow=True,
+    ),
+}
+
+_RATIOS: tuple[tuple[str, str, str, bool], ...] = (
+    ("Fixed asset turnover", r"fixed asset turnover|(?:ppe|pp&e) turnover", "[revenue] / avg[ppe]", False),
+    ("Asset turnover", r"asset turnover", "[revenue] / avg[total assets]", False),
+    ("Inventory turnover", r"inventory turnover", "[cogs] / avg[inventory]", False),
+    ("Receivables turnover", r"receivables? turnover", "[revenue] / avg[receivables]", False),
+    ("Days payable outstanding", r"days payables? outstanding|\bDPO\b", "365 * avg[payables] / [cogs]", False),
+    ("Days inventory outstanding", r"days inventory outstanding|\bDIO\b", "365 * avg[inventory] / [cogs]", False),
+    ("Days sales outstanding", r"days sales outstanding|\bDSO\b", "365 * avg[receivables] / [revenue]", False),
+    ("Current ratio", r"current ratio", "[current assets] / [current liabilities]", False),
+    ("Quick ratio", r"quick ratio", "([current assets] - [inventory]) / [current liabilities]", False),
+    ("Working capital ratio", r"working capital ratio", "[current assets] / [current liabilities]", False),
+    ("Working capital", r"(?:net )?working capital", "[current assets] - [current liabilities]", False),
+    ("EBITDA less capex", r"ebitda (?:less|minus) cap\w*",
+     "[operating income] + [depreciation and amortization] - [capex]", False),
+    ("EBITDA margin", r"ebitda (?:%\s*)?margin",
+     "([operating income] + [depreciation and amortization]) / [revenue]", True),
+    ("EBITDA", r"\bebitda\b", "[operating income] + [depreciation and amortization]", False),
+    ("Gross margin", r"gross (?:profit )?margin (?:%|percent|ratio)|gross margins?\b(?=.*(?:%|percent))",
+     "([revenue] - [cogs]) / [revenue]", True),
+    ("Operating margin", r"operating (?:income |profit )?(?:%\s*)?margin", "[operating income] / [revenue]", True),
+    ("Net profit margin", r"net (?:profit|income) margin|net margin", "[net income] / [revenue]", True),
+    ("Return on assets", r"return on (?:total )?assets|\bROA\b", "[net income] / avg[total assets]", False),
+    ("Return on equity", r"return on (?:shareholders['’]? )?equity|\bROE\b", "[net income] / avg[equity]", False),
+    ("Capex to revenue",
+     r"cap(?:ital )?(?:ex|expenditures?) (?:as a (?:%|percent\w*) of|to) (?:total |net )*(?:revenue|sales)",
+     "[capex] / [revenue]", True),
+    ("Free cash flow", r"free cash flow", "[operating cash flow] - [capex]", False),
+    ("Dividend payout ratio", r"(?:dividend )?payout ratio", "[dividends] / [net income]", False),
+    ("Retention ratio", r"retention ratio", "1 - [dividends] / [net income]", False),
+    ("Effective tax rate", r"effective tax rate(?=.*\b(?:calculat|comput|round))",
+     "[income tax] / [pretax income]", True),
+    ("Interest coverage", r"interest coverage", "[operating income] / [interest expense]", False),
+    ("Debt to equity", r"debt[- ]to[- ]equity", "[debt] / [equity]", False),
+    ("Operating cash flow ratio", r"(?:operating )?cash flow ratio",
+     "[operating cash flow] / [current liabilities]", False),
+)  # fmt: skip
+_IF = re.compile(r"\bif\b[^.?!]*", re.IGNORECASE)
+"""What to do in another case, such as where the ratio is no useful metric."""
+_AMOUNTS = frozenset(
+    {expression for _, _, expression, _ in _RATIOS if "/" not in expression} | {f"change[{line}]" for line in LINES}
+)
+"""Expressions in money rather than ratios: shown without decimals."""
+_DEFINED = re.compile(r"\b(?:is|are) defined as:?\s*(?P<formula>.+?)(?:\.\s|\.?$)", re.IGNORECASE | re.DOTALL)
+_PARTS = re.compile(r"\s*([+*/()×÷]|(?<=[\s)])[-−–](?=[\s(]))\s*")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_CHANGES: tuple[tuple[str, str, str, bool], ...] = (
+    ("Compound annual growth of {}", r"\bCAGR\b|\bcompound(?:ed)? annual growth",
+     "([LINE] / prior[LINE]) ** (1 / {years}) - 1", True),
+    ("Multiple of {}", r"\bhow many times (?:larger|higher|greater|bigger|more|as)\b", "[LINE] / prior[LINE]", False),
+    ("Change in {}",
+     r"\b(?:year[- ]over[- ]year|yoy|growth(?: rate)?|(?:percent(?:age)?|%) (?:change|increase|decrease|growth)"
+     r"|(?:by )?what percent(?:age)?\b.*\b(?:change|grow|increase|decrease|rise|fall|decline)\w*)",
+     "change[LINE] / prior[LINE]", True),
+    ("Change in {}",
+     r"^(?=.*\b(?:by how much|how much (?:more|less|higher|lower|did)"
+     r"|what was the (?:change|increase|decrease|difference)))"
+     r"(?=.*\b(?:chang|differ|grow|grew|increas|decreas|rise|rose|fall|fell|declin|more|less|higher|lower))",
+     "change[LINE]", False),
+)  # fmt: skip
+"""Name, pattern of the question, expression over a line, whether a percentage. `prior` is the year compared with."""
+_SEVERAL_YEARS = re.compile(r"\b(?:three|two|four|five|[2-9])[- ]year average\b", re.IGNORECASE)
+_WHY = re.compile(
+    r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful|sa(?:y|id)\b|describ|discuss|attribut"
+    r"|reasons?|factors?|impact|affect|expect|outlook|strateg|risks?|adjusted|non-gaap|guidance|changes? in working)",
+    re.IGNORECASE,
+)
+"""What wants prose, whatever ratio it names."""
+_PLACES = {"one": 1, "two": 2, "three": 3, "four": 4, "1": 1, "2": 2, "3": 3, "4": 4}
+_ROUND = re.compile(r"\b(one|two|three|four|[1-4]) decimal places?\b", re.IGNORECASE)
+_TERM = re.compile(r"(?P<mode>avg|change|prior)?\[(?P<line>[^\]]+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One line of one year."""
+
+    line: str
+    """Key of LINES."""
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    name: str
+    template: str
+    """`{0} / (({1} + {2}) / 2)`: numbers go where their terms' positions stand."""
+    terms: tuple[Term, ...]
+    percent: bool
+    places: int
+    period: str
+    """As it is told: "2019", "2015 to 2017"."""
+
+
+def asked_formula(question: str) -> Formula | None:
+    """What the question wants computed, by its own definition if it gives one; None where it wants nothing computed.
+
+    Only years are understood: a formula over quarters is None.
+    """
+    periods = [period for period in named_periods(question) if period.quarter is None and period.day is None]
+    if not periods or len(periods) != len(named_periods(question)) or _WHY.search(_IF.sub("", question)):
+        return None
+    named = _named(question)
+    if named is None:
+        return None
+    name, expression, percent = named
+    first, last = min(p.year for p in periods), max(p.year for p in periods)
+    years = range(first, last + 1) if _SEVERAL_YEARS.search(question) else range(last, last + 1)
+    base = first if len(periods) == 2 and len(years) == 1 else None
+    template, terms = _over(expression, years, base)
+    percent = percent or bool(re.search(r"percent|%", question))
+    round_to = _ROUND.search(question)
+    usual = 1 if percent else 0 if expression in _AMOUNTS else 2
+    places = _PLACES[round_to[1].lower()] if round_to else usual
+    told = str(last) if len(years) == 1 and base is None else f"{first} to {last}"
+    return Formula(name, template.replace("{years}", str(last - first)), terms, percent, places, told)
+
+
+def _named(question: str) -> tuple[str, str, bool] | None:
+    """Name, expression, whether it is a percentage."""
+    found = [
+        (match.start(), -len(match[0]), ratio) for ratio in _RATIOS if (match := re.search(ratio[1], question, re.I))
+    ]
+    ratio = min(found)[2] if found else None
+    if stated := _DEFINED.search(question):
+        expression = _stated(stated["formula"])
+        return (ratio[0] if ratio else "Result", expression, bool(ratio and ratio[3])) if expression else None
+    if ratio:
+        return ratio[0], ratio[2], ratio[3]
+    line = _line(question)
+    if line is None or _qualified(question, line):
+        return None
+    return next(
+        (
+            (name.format(line), expression.replace("LINE", line), percent)
+            for name, pattern, expression, percent in _CHANGES
+            if re.search(pattern, question, re.IGNORECASE)
+        ),
+        None,
+    )
+
+
+def _qualified(question: str, line: str) -> bool:
+    """Whether a segment's line or a rate is meant ("Cloud revenue", "comparable sales"), by the word before it."""
+    for match in re.finditer(
+        rf"(?P<before>[\w&-]+)['’]?s? (?:net |total )*(?:{LINES[line].asked})", question, re.IGNORECASE
+    ):
+        if match["before"][:1].isupper() or match["before"].lower() in {
+            "comparable",
+            "organic",
+            "segment",
+            "same-store",
+        }:
+            return True
+    return False
+
+
+def _stated(formula: str) -> str | None:
+    """A definition in words as an expression; None where a part of it is no line known here."""
+    out = ""
+    for part in _PARTS.split(formula):
+        if not part or part in "+*/()×÷-−–" or _NUMBER.fullmatch(part):
+            out += {"×": "*", "÷": "/", "−": "-", "–": "-"}.get(part, part)
+            continue
+        line = _line(part)
+        if line is None:
+            return None
+        mode = (
+            "avg"
+            if re.search(r"\baverage\b", part, re.I)
+            else "change"
+            if re.search(r"\bchange in\b", part, re.I)
+            else ""
+        )
+        out += f"{mode}[{line}]"
+    return re.sub(r"([+*/-])", r" \1 ", out) if out.count("(") == out.count(")") else None
+
+
+def _line(text: str) -> str | None:
+    """The line whose name in the text is longest."""
+    found = [
+        (len(match[0]), -match.start(), key)
+        for key, line in LINES.items()
+        for match in re.finditer(rf"\b(?:{line.asked})", text, re.IGNORECASE)
+    ]
+    return max(found)[2] if found else None
+
+
+def _over(expression: str, years: range, base: int | None) -> tuple[str, tuple[Term, ...]]:
+    """The expression over one year, or its mean over several, with its terms numbered.
+
+    `base` is the year compared with; None is the one before.
+    """
+    terms: list[Term] = []
+
+    def place(line: str, year: int) -> str:
+        term = Term(line, Period(year))
+        if term not in terms:
+            terms.append(term)
+        return f"{{{terms.index(term)}}}"
+
+    def written(match: re.Match[str], year: int) -> str:
+        line, mode = match["line"], match["mode"]
+        before = year - 1 if base is None or mode == "avg" else base
+        this = place(line, before if mode == "prior" else year)
+        if mode == "avg":
+            return f"(({place(line, before)} + {this}) / 2)"
+        return f"({this} - {place(line, before)})" if mode == "change" else this
+
+    each = [_TERM.sub(lambda match, year=year: written(match, year), expression) for year in years]  # type: ignore[misc]
+    each = [re.sub(r"\((\([^()]*\([^()]*\)[^()]*\))\)", r"\1", one) for one in each]
+    each = [re.sub(r"^\(([^()]*)\)$", r"\1", one) for one in each]
+    template = each[0] if len(each) == 1 else f"({' + '.join(f'({one})' for one in each)}) / {len(each)}"
+    return template, tuple(terms)

@@ -1,0 +1,252 @@
+"""Statements: the sentences and table rows of passages that may answer a question, and what speaks for each."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from nupunkt import sent_spans
+
+from app.adapters.bm25 import query_tokens, tokens
+from app.evidence.quotes import Unit, units
+from app.evidence.rows import Row, read_row
+from app.question.glossary import expanded
+from app.question.periods import Period, named_periods
+from app.question.reading import named_companies, reports
+from app.types import Chunk, Document, Hit
+
+_SHORTEST = 20
+"""Characters below which a unit without figures is a heading, not a statement."""
+_BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_SPAN = re.compile(r"\b(three|six|nine|twelve|thirteen|twenty-six|thirty-nine)[ -](?:months?|weeks?)\b", re.IGNORECASE)
+_QUARTERLY = re.compile(r"\b(?:Q[1-4]|quarter)\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<![.?!:]\s)(?<!^)(?<![A-Za-z])[A-Z][a-z]{2,}(?:[A-Z][a-z]+)*\b")
+"""A capitalised word that does not begin a sentence."""
+_CALENDAR = frozenset(
+    "ended ending three six nine twelve months january february march april may june july august september october "
+    "november december fiscal quarter year form item note company inc corp corporation".split()
+)
+
+
+_ASIDE = frozenset(
+    tokens(
+        " ".join(_CALENDAR) + " q1 q2 q3 q4 10-K 10-Q 8-K annual quarterly report reports reported reporting filing "
+        "filings disclose disclosed mention mentioned latest recent first second third fourth end usd company"
+    )
+)
+"""Terms that say when and in which filing, not what."""
+_INSTRUCTION = re.compile(
+    r"(?:please|give|answer|provide|assume|respond|calculate|compute|round|base|use|using|write|return|express|state|if"
+    r"|by relying|note that|explain|show your)\b",
+    re.IGNORECASE,
+)
+_PROSE = re.compile(r"\b(?:why|who|whom|what (?:drove|drives|caused|led)|reasons?|explains?|describes?|risks?)\b", re.I)
+_CHANGE = re.compile(r"\b(?:chang|increas|decreas|gr[eo]w|declin|f[ae]ll|r[io]se|compar|differ|improv|worsen)", re.I)
+HOW_MANY = re.compile(r"^(?!.*\band (?:how|what|which|when|who)\b).*\bhow many\b(?! times\b)", re.I | re.S)
+"""A question for a count and nothing else."""
+_NO_COUNT = re.compile(
+    r"[$€£¥]\s?\(?\d[\d,.]*|\d[\d,.]*\)?\s?(?:%|percent)"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2}\b"
+    r"|\b(?:19|20)\d\d\b",
+    re.I,
+)
+_NUMBER_WORD = re.compile(
+    r"\d|\b(?:no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundreds?|thousands?|several)\b",
+    re.I,
+)
+_SYNONYM = 0.5
+_QUARTER = {"three", "thirteen"}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A unit of a passage."""
+
+    marker: int
+    """Rank of its passage, first is 1: what `[n]` refers to."""
+    chunk: Chunk
+    unit: Unit
+    row: Row | None
+    group: str
+    """Of a row, the heading above it in its table, such as "Earnings per share:"; else ""."""
+    terms: frozenset[str]
+    """Of a row, those of its label and group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a question asks about, apart from who and when."""
+
+    weights: Mapping[str, float]
+    """Term -> weight: 1 for the question's own, less for what filings print instead."""
+    periods: tuple[Period, ...]
+    companies: frozenset[str]
+    """Of the passages, those that the question names."""
+    unknown: tuple[str, ...]
+    """Names in the question that no passage mentions."""
+    prose: bool
+    """Whether it asks for a reason, a person or a description, which no row of figures gives."""
+
+
+def statements(passages: Sequence[Hit]) -> list[Statement]:
+    """In the passages' order; headings, questions and rows without a figure are none."""
+    found = []
+    for marker, hit in enumerate(passages, start=1):
+        table, group = hit.chunk.kind == "table", ""
+        for unit in units(hit.chunk):
+            row = _row(unit.text, table)
+            if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
+                group = unit.text if table and unit.text.endswith(":") else ""
+                continue
+            terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))
+            found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
+            group = "" if row and row.label.lower().startswith("total") else group
+    return found
+
+
+def _row(text: str, table: bool) -> Row | None:
+    """Outside a table, a line that ends in one plain number may as well be an entry of a list of contents."""
+    if not table and len(text) > 200:
+        return None
+    row = read_row(text)
+    if row and not table and len(row.values) == 1 and row.values[0].isdigit():
+        return None
+    return row
+
+
+def core_question(text: str) -> str:
+    """The question without the sentences that instruct the answerer ("Round to one decimal place.")."""
+    parts = [part for a, b in sent_spans(text) for part in text[a:b].strip().split(": ") if part]
+    asked = [part for part in parts if not _INSTRUCTION.match(part)]
+    return " ".join(asked) or text
+
+
+def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
+    """The question's terms without its companies, periods and forms, which say where to look rather than for what."""
+    core = core_question(question)
+    records = [Document(hit.chunk.document_id, "", hit.chunk.meta, 0, 0) for hit in passages]
+    companies = named_companies(question, records)
+    periods = named_periods(question)
+    aside = {term for period in periods for term in tokens(str(period))} | _ASIDE
+    aside |= {term for company in companies for term in tokens(company)}
+    terms = tuple(t for t in query_tokens(core) if t not in aside) or tuple(query_tokens(core))
+    weights = dict.fromkeys(expanded(terms), _SYNONYM) | dict.fromkeys(terms, 1.0)
+    said = set(tokens(" ".join(f"{hit.chunk.searchable} {hit.chunk.meta.company or ''}" for hit in passages)))
+    names = dict.fromkeys(name for name in _NAME.findall(core) if name.lower() not in _CALENDAR)
+    unknown = tuple(name for name in names if not set(tokens(name)) <= said)
+    return Subject(weights, periods, companies, unknown, bool(_PROSE.search(core)))
+
+
+def tells_of(chunk: Chunk, period: Period) -> bool:
+    """Whether a passage can speak of the period: its filing reports it, or its text or table heading names it."""
+    if reports(Document(chunk.document_id, "", chunk.meta, 0, 0), period):
+        return True
+    said = f"{chunk.context.partition(chr(10))[2]} {chunk.text} {' '.join(chunk.columns)}"
+    if period.quarter is None and period.day is None:
+        return str(period.year) in _YEAR.findall(said)
+    return period in named_periods(said)
+
+
+def match(subject: Subject, statement: Statement) -> tuple[float, float]:
+    """Coverage and focus, 0 to 1: how much of the subject the statement holds, and how much of it is the subject.
+
+    Coverage counts the terms of the statement's section and table heading as well. A synonym stands for the term it
+    replaces, so the subject's full weight is that of its own terms. Focus is 0 for a sentence: only a row's label says
+    one thing.
+    """
+    own = sum(weight for weight in subject.weights.values() if weight == 1.0) or 1.0  # a question without a term
+    heading = heading_terms(statement.chunk)
+    covered = sum(w for t, w in subject.weights.items() if t in statement.terms or t in heading) / own
+    if statement.row is None or not statement.terms:
+        return min(covered, 1.0), 0.0
+    shared = sum(w for t, w in subject.weights.items() if t in statement.terms)
+    return min(covered, 1.0), 2 * shared / (len(statement.terms) + own)
+
+
+@lru_cache(maxsize=4096)
+def heading_terms(chunk: Chunk) -> frozenset[str]:
+    return frozenset(tokens(f"{chunk.section or ''} {chunk.context.partition(chr(10))[2]} {chunk.unit or ''}"))
+
+
+def counts(statement: Statement) -> bool:
+    """Whether it can answer "how many": a number in it is neither money, nor a share, nor a date."""
+    text = statement.unit.text if statement.row is None else " ".join(statement.row.values)
+    return bool(_NUMBER_WORD.search(_NO_COUNT.sub(" ", text)))
+
+
+def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:
+    """Positions of the row's values whose column is headed by the period asked for; empty where that cannot be told.
+
+    Without a period it is the filing's own; a change over one period needs the whole row. Of columns for three and for
+    nine months, those that the question means.
+    """
+    columns, row = statement.chunk.columns, statement.row
+    if row is None or len(columns) != len(row.values) or (len(periods) < 2 and _CHANGE.search(question)):
+        return []
+    chosen = {i for headings in _headings(statement.chunk, periods) for i in _first_headed(columns, headings)}
+    asked = {span.lower() for span in _SPAN.findall(question)} or (_QUARTER if _QUARTERLY.search(question) else set())
+    spans = {i for i in chosen if asked & {span.lower() for span in _SPAN.findall(columns[i])}}
+    return sorted(spans or chosen)
+
+
+def _headings(chunk: Chunk, periods: Sequence[Period]) -> list[tuple[str, ...]]:
+    """Per period, what may head its column, the most exact first."""
+    end = chunk.meta.period_end
+    own = (_printed(end), end[:4]) if end else ()
+    if not periods:
+        return [own]
+    record = Document(chunk.document_id, "", chunk.meta, 0, 0)
+    found = []
+    for period in periods:
+        exact = (_printed(period.day),) if period.day else ()
+        at_end = own[:1] if reports(record, period) else ()
+        found.append((*exact, *at_end, str(period.year), *(own[1:] if at_end else ())))
+    return found
+
+
+def _first_headed(columns: Sequence[str], headings: Sequence[str]) -> list[int]:
+    for heading in headings:
+        if headed := [i for i, column in enumerate(columns) if heading in column]:
+            return headed
+    return []
+
+
+def _printed(iso: str) -> str:
+    day = date.fromisoformat(iso)
+    return f"{day:%B} {day.day}, {day.year}"
+
+
+def worded(statement: Statement, columns: Sequence[int]) -> str:
+    """The statement with its marker; of a row, the values of the columns, then their headings as a sentence.
+
+    A bracketed number in the source would read as a marker, so it is put in parentheses.
+    """
+    marker = f"[{statement.marker}]"
+    if statement.row is None or not columns:
+        return f"{plain(statement.unit.text)} {marker}"
+    values = ", ".join(statement.row.values[i] for i in columns)
+    headers = "; ".join(statement.chunk.columns[i] for i in columns)
+    unit = _unit_of(statement)
+    group = statement.group if not any(ch.isdigit() for ch in statement.group) else ""
+    label = plain(f"{group} {statement.row.label}").rstrip(":")
+    return f"{label}: {plain(values)} {marker}. For {plain(headers)}{unit} {marker}."
+
+
+def _unit_of(statement: Statement) -> str:
+    """`, in millions`, as printed; "" where the row is per share and the unit excepts those."""
+    unit = (statement.chunk.unit or "").partition("(")[0].strip(" ,")
+    per_share = statement.row is not None and "per share" in f"{statement.group} {statement.row.label}".lower()
+    if not unit or (per_share and "per share" in unit):
+        return ""
+    return f", in {unit.lower()}" if unit.lower() in ("thousands", "millions", "billions") else f", {unit}"
+
+
+def plain(text: str) -> str:
+    return _BRACKETED.sub(r"(\1)", " ".join(text.split()))
+
+
+def overlap(a: Statement, b: Statement) -> float:
+    """Shared terms, as a share of the smaller of the two."""
+    return len(a.terms & b.terms) / (min(len(a.terms), len(b.terms)) or 1)

@@ -1,0 +1,245 @@
+"""Reads a question for the filings it names: company, form, fiscal period, resolved against those that are indexed."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.question.periods import MONTHS, Period, calendar_quarter, named_periods
+from app.tools import Tools
+from app.types import Condition, Document, Filter, Question
+
+_SUFFIXES = frozenset(
+    "ag bancorp co communications companies company corp corporation enterprises group holding holdings inc "
+    "incorporated industries international limited llc lp ltd nv of plc sa se technologies the trust".split()
+)
+_GENERIC = frozenset(
+    "advanced allied american applied bank best capital central city consolidated eastern energy federal first general "
+    "global great international national new north northern old pacific public royal south southern standard state "
+    "union united universal us western world".split()
+)
+"""First words of names that do not stand for the company alone."""
+_WORD = re.compile(r"[^\W_]+(?:&[^\W_]+)*")
+_FORMS = (
+    ("10-K", re.compile(r"\b10-?K\b|\bannual reports?\b", re.I)),
+    ("10-Q", re.compile(r"\b10-?Qs?\b|\bquarterly reports?\b", re.I)),
+    ("8-K", re.compile(r"\b8-?Ks?\b|\bcurrent reports?\b", re.I)),
+    ("20-F", re.compile(r"\b20-?F\b", re.I)),
+    ("ER", re.compile(r"\b(?:earnings|press) releases?\b", re.I)),
+)
+_PROPER = r"[A-Z][\w&.-]*(?:\s+(?:&\s+)?[A-Z][\w&.-]*){0,4}?"
+_TITLED = re.compile(
+    rf"(?P<name>{_PROPER}\s+(?:Corporation|Corp|Incorporated|Inc|Company|Limited|Ltd|PLC|plc|LLC|N\.V|S\.A|AG|SE)\b)"
+)
+_OWNER = re.compile(rf"(?P<name>{_PROPER})['’]s?(?=\s)")
+_SUBJECT = re.compile(r"\b(?:[Dd]oes|[Dd]id|[Hh]as|[Ii]s|[Ww]as|[Ww]ill|[Cc]an) (?P<name>(?:[A-Z][a-z]+)+)\b")
+_NO_NAMES = frozenset(MONTHS) | frozenset(
+    "a an are did do does fiscal form had has have how is item note part the was were what which who whose".split()
+)
+_OUTLOOK = re.compile(
+    r"\b(?:expect|forecast|guidance|outlook|plans?\b|project|anticipat|estimat|matur|due\b|commit|future|schedul|will\b)",
+    re.I,
+)
+_EVENT = re.compile(rf"\b(?:{'|'.join(MONTHS)})\s+(?:19|20)\d\d\b", re.I)
+"""A month: filings tell of what happened between a period's end and their own date."""
+_LATEST = re.compile(
+    r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
+)
+_COMPARED = re.compile(r"\b(?:compar|prior|previous|versus|vs\b|trend|histor|over (?:time|the))", re.I)
+_SHOWN = 20
+"""Most ids put into a trace."""
+_ANNUAL = frozenset({"10-K", "20-F", "AR"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The filings a question is about, as far as it says so."""
+
+    documents: tuple[str, ...]
+    """Ids; empty where the question names no company of the index."""
+    companies: tuple[str, ...] = ()
+    periods: tuple[str, ...] = ()
+    """As read: "2018", "Q2 2023", "2023-07-01"."""
+    forms: tuple[str, ...] = ()
+    latest: bool = False
+    """Whether it asks for the newest of them, and only that is meant."""
+    relaxed: tuple[str, ...] = ()
+    """What the question names but no filing of these companies matches, and was therefore left out."""
+    strangers: tuple[str, ...] = ()
+    """What it gives as a company's name, where none of the index is named."""
+    beyond: tuple[str, ...] = ()
+    """Periods asked for, of one after the last filing of every company named; empty where it asks for an outlook."""
+
+
+def read(question: str, catalogue: Sequence[Document]) -> Reading:
+    """Narrow to the companies named, then each company's filings by period, form and newness.
+
+    What would leave a company nothing is left out for that company, and said if it was so for all.
+    """
+    companies = sorted(named_companies(question, catalogue))
+    forms = tuple(form for form, pattern in _FORMS if pattern.search(question))
+    periods = named_periods(question)
+    latest = bool(_LATEST.search(question)) and not periods and not _COMPARED.search(question)
+    chosen: list[Document] = []
+    unmatched: list[set[str]] = []
+    for company in companies:
+        own = [d for d in catalogue if d.meta.company == company]
+        by_period = _for_periods(own, periods, forms) or _comparatives(own, periods)
+        own = by_period or own
+        by_form = [d for d in own if d.meta.form in forms or (d.meta.form == "AR" and "10-K" in forms)]
+        own = by_form or own
+        chosen += _newest(own) if latest else own
+        unmatched.append({*(() if by_period else map(str, periods)), *(() if by_form else forms)})
+    relaxed = tuple(sorted(set.intersection(*unmatched))) if unmatched else ()
+    ids = tuple(sorted(d.id for d in chosen))
+    return Reading(
+        ids,
+        tuple(companies),
+        tuple(map(str, periods)),
+        forms,
+        latest,
+        relaxed,
+        () if companies else strangers(question),
+        () if _OUTLOOK.search(question) or _EVENT.search(question) else _beyond(catalogue, companies, periods),
+    )
+
+
+def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms: Sequence[str]) -> list[Document]:
+    """Filings that report one of the periods; for a whole year its annual filing alone, unless a form is named."""
+    found: dict[str, Document] = {}
+    for period in periods:
+        reporting = [d for d in documents if reports(d, period)]
+        annual = [d for d in reporting if d.meta.form in _ANNUAL]
+        whole = period.quarter is None and period.day is None and not forms
+        found |= {d.id: d for d in (annual if whole and annual else reporting)}
+    return list(found.values())
+
+
+def _beyond(catalogue: Sequence[Document], companies: Collection[str], periods: Sequence[Period]) -> tuple[str, ...]:
+    """Periods that had not ended when the last filing of these companies was made, if all are such."""
+    own = [d.meta for d in catalogue if d.meta.company in companies and d.meta.period_end]
+    if not own:
+        return ()
+    last_day = max(meta.period_end or "" for meta in own)
+    last_year = max(int(last_day[:4]), max(meta.fiscal_year or 0 for meta in own))
+    ends = [(calendar_quarter(meta.period_end), meta.fiscal_year, meta.fiscal_period) for meta in own]
+    calendar = max((p.year, p.quarter or 0) for p, _, _ in ends if p)
+    fiscal = max((year or 0, int(name[1:]) if name and name[1:].isdigit() else 4) for _, year, name in ends)
+    after = [
+        p.day > last_day if p.day else (p.year, p.quarter) > max(calendar, fiscal) if p.quarter else p.year > last_year
+        for p in periods
+    ]
+    return tuple(map(str, periods)) if after and all(after) else ()
+
+
+def _newest(documents: Sequence[Document]) -> list[Document]:
+    last = max(d.meta.period_end or "" for d in documents)
+    return [d for d in documents if (d.meta.period_end or "") == last]
+
+
+def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[str]:
+    """Companies of the catalogue whose name, short name or ticker stands in the question."""
+    words = [word.lower() for word in _WORD.findall(_without_possessive(question))]
+    text = f" {' '.join(words)} "
+    verbatim = frozenset(re.findall(r"\b[A-Z][A-Z.]{1,5}\b", question))
+    found: set[str] = set()
+    for company, ticker in {(d.meta.company, d.meta.ticker) for d in catalogue if d.meta.company}:
+        if company and (ticker in verbatim or any(f" {name} " in text for name in _names(company))):
+            found.add(company)
+    return frozenset(found)
+
+
+def strangers(question: str) -> tuple[str, ...]:
+    """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), as who does
+    (does Acme)."""
+    found = [match["name"].strip() for pattern in (_TITLED, _OWNER, _SUBJECT) for match in pattern.finditer(question)]
+    names = dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES)
+    return tuple(name for name in names if not any(name in other and name != other for other in names))
+
+
+@lru_cache(maxsize=10_000)
+def _names(company: str) -> tuple[str, ...]:
+    """Lower-case forms under which a company is spoken of: without suffix, and the first word if telling."""
+    words = [word.lower() for word in _WORD.findall(_without_possessive(company))]
+    while words and words[0] == "the":
+        words.pop(0)
+    words = [w for w in words if w != "com"] or words
+    core = list(words)
+    while len(core) > 1 and core[-1] in _SUFFIXES:
+        core.pop()
+    names = {" ".join(core)} if core and " ".join(core) not in _GENERIC | _SUFFIXES else {" ".join(words)}
+    if core and len(core[0]) >= 3 and core[0] not in _GENERIC:
+        names.add(core[0])
+    return tuple(sorted(names))
+
+
+def _without_possessive(text: str) -> str:
+    return re.sub(r"['’]s?\b", "", text)
+
+
+def reports(document: Document, period: Period) -> bool:
+    """Whether the filing is for the period by the company's fiscal calendar, by the calendar, or by its file's name."""
+    meta = document.meta
+    if period.day:
+        return meta.period_end == period.day
+    if period.quarter is None:
+        return meta.fiscal_year == period.year and meta.form != "8-K"
+    fiscal = (meta.fiscal_year, meta.fiscal_period) == (period.year, f"Q{period.quarter}")
+    label = re.search(rf"{period.year}[-_ ]?Q{period.quarter}|Q{period.quarter}[-_ ]?{period.year}", meta.source, re.I)
+    return fiscal or period == calendar_quarter(meta.period_end) or bool(label)
+
+
+def reporting(documents: Sequence[Document], period: Period) -> list[Document]:
+    """Filings for the period, a whole year's annual one alone; else annual ones of the next two years."""
+    return _for_periods(documents, [period], ()) or _comparatives(documents, [period])
+
+
+def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list[Document]:
+    """Annual filings of the next two years, which restate the year asked for, where that year's own is missing."""
+    years = {p.year for p in periods if p.quarter is None and p.day is None}
+    return [
+        d
+        for d in chosen
+        if d.meta.form in _ANNUAL and d.meta.fiscal_year and {d.meta.fiscal_year - 1, d.meta.fiscal_year - 2} & years
+    ]
+
+
+async def narrowed(question: Question, tools: Tools) -> tuple[Filter, str]:
+    """The question's filter with the filings that its text names, and the terms that are left to search them for.
+
+    Within a company's filings its name tells nothing, but stands in every chunk's context. What was read goes into the
+    trace.
+    """
+    return narrowing(question, await noted_reading(question, tools))
+
+
+async def noted_reading(question: Question, tools: Tools) -> Reading:
+    """What was read goes into the trace."""
+    reading = read(question.text, await tools.catalogue())
+    tools.note(
+        "read",
+        companies=reading.companies,
+        periods=reading.periods,
+        forms=reading.forms,
+        latest=reading.latest,
+        relaxed=reading.relaxed,
+        documents=reading.documents[:_SHOWN],
+        documents_total=len(reading.documents),
+    )
+    return reading
+
+
+def narrowing(question: Question, reading: Reading) -> tuple[Filter, str]:
+    """`narrowed`, of a reading at hand."""
+    if not reading.documents:
+        return question.where, question.text
+    named = Condition("document_id", "$in", reading.documents)
+    where = Filter((*question.where.conditions, named), question.where.access)
+    return where, without_names(question.text, reading.companies)
+
+
+def without_names(question: str, companies: Sequence[str]) -> str:
+    """The question less the words of these companies' names; whole where nothing else would be left."""
+    names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
+    kept = [word for word in _without_possessive(question).split() if not set(_WORD.findall(word.lower())) & names]
+    return " ".join(kept) if any(_WORD.search(word) for word in kept) else question

@@ -1,0 +1,105 @@
+"""Grades passages: the calibrated probability that each answers the question (Yan et al., 2024)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.evidence.statements import Subject, match, statements, subject_of, tells_of
+from app.question.periods import named_periods
+from app.question.reading import Reading
+from app.tools import Tools
+from app.types import Hit, LegRank
+
+GRADE = "grade"
+"""Name under which a passage's probability stands among its legs."""
+
+
+async def graded(question: str, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
+    """The hits by their grade, best first; it and the cross-encoder's score stand among their legs.
+
+    The grade weighs the cross-encoder with the other scores: alone it makes a worse order.
+    """
+    if not hits:
+        return []
+    pool = await reranked(question, hits, tools)
+    rows = await asyncio.to_thread(features, question, reading, pool)
+    grades = [tools.ports.calibration.probability(row) for row in rows]
+    marked = _placed([_with(hit, GRADE, grade) for hit, grade in zip(pool, grades, strict=True)], "rerank")
+    return [
+        replace(hit, rank=hit.legs[GRADE].rank, score=grade_of(hit))
+        for hit in sorted(_placed(marked, GRADE), key=lambda hit: hit.legs[GRADE].rank)
+    ]
+
+
+async def reranked(question: str, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
+    """The hits in their order, the cross-encoder's score among their legs; those that have it are not read again."""
+    unread = [hit for hit in hits if "rerank" not in hit.legs]
+    logits = iter(await tools.rerank(question, unread) if unread else ())
+    return [hit if "rerank" in hit.legs else _with(hit, "rerank", next(logits)) for hit in hits]
+
+
+def ungraded(hit: Hit) -> Hit:
+    """The hit as the search found it, to be graded anew."""
+    return replace(hit, legs={name: leg for name, leg in hit.legs.items() if name not in ("rerank", GRADE)})
+
+
+def _with(hit: Hit, leg: str, score: float) -> Hit:
+    return replace(hit, legs={**hit.legs, leg: LegRank(0, score)})
+
+
+def _placed(hits: Sequence[Hit], leg: str) -> list[Hit]:
+    """In the order given; the leg's ranks from its scores."""
+    order = sorted(range(len(hits)), key=lambda i: (-hits[i].legs[leg].score, i))
+    ranks = {index: rank for rank, index in enumerate(order, start=1)}
+    return [replace(hit, legs={**hit.legs, leg: LegRank(ranks[i], hit.legs[leg].score)}) for i, hit in enumerate(hits)]
+
+
+def grade_of(hit: Hit) -> float:
+    return hit.legs[GRADE].score
+
+
+def features(question: str, reading: Reading, hits: Sequence[Hit]) -> list[tuple[float, ...]]:
+    """Per hit, in the order of `FEATURES`. `hits` are a pool: some features compare within it."""
+    subject = subject_of(question, hits)
+    dense, logits = _scores(hits, "dense"), _scores(hits, "rerank")
+    best_logit = max(logits)
+    rows: list[tuple[float, ...]] = []
+    for i, hit in enumerate(hits):
+        coverage, focus = _best_statement(subject, hit)
+        told = [tells_of(hit.chunk, period) for period in subject.periods]
+        rows.append(
+            (
+                logits[i],
+                best_logit - logits[i],
+                dense[i],
+                coverage,
+                focus,
+                sum(told) / len(told) if told else 1.0,
+                float(not reading.companies or hit.chunk.meta.company in reading.companies),
+                float(bool(reading.relaxed)),
+            )
+        )
+    return rows
+
+
+def missing(question: str, reading: Reading, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """What the question is about and the index cannot answer for: companies without a filing that no passage mentions,
+    periods after the last filing of the companies named, and periods if the passages tell of none."""
+    said = "\n".join(hit.chunk.searchable for hit in hits) if reading.strangers else ""
+    absent = tuple(name for name in reading.strangers if name not in said)
+    periods = named_periods(question)
+    if periods and hits and not any(tells_of(hit.chunk, period) for hit in hits for period in periods):
+        return (*absent, *map(str, periods))
+    return (*absent, *reading.beyond)
+
+
+def _scores(hits: Sequence[Hit], leg: str) -> list[float]:
+    """A hit that the leg did not find has the lowest score of those it found."""
+    known = [hit.legs[leg].score for hit in hits if leg in hit.legs]
+    lowest = min(known, default=0.0)
+    return [hit.legs[leg].score if leg in hit.legs else lowest for hit in hits]
+
+
+def _best_statement(subject: Subject, hit: Hit) -> tuple[float, float]:
+    """Coverage and focus of the passage's statement with the greatest sum; zeros without one."""
+    return max((match(subject, statement) for statement in statements([hit])), key=sum, default=(0.0, 0.0))

@@ -1,0 +1,1 @@
+"""Whether answers are faithful and relevant, judged by rules or by a model."""

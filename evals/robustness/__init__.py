@@ -1,0 +1,1 @@
+"""Collections made worse on purpose, and orders planted in them."""

@@ -1,0 +1,1 @@
+"""What the command line does once its arguments are understood."""

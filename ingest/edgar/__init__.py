@@ -1,0 +1,1 @@
+"""Filings from EDGAR."""

@@ -1,0 +1,1 @@
+"""What is read out of a filing's pages: metadata, figures, names, relations."""

@@ -1,0 +1,112 @@
+"""Which formula a question asks for."""
+
+import pytest
+
+from app.computing.formulas import asked_formula
+
+DPO = (
+    "What is the FY2017 days payable outstanding? DPO is defined as: 365 * (average accounts payable between FY2016 "
+    "and FY2017) / (FY2017 COGS + change in inventory between FY2016 and FY2017). Round to three decimal places."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "template", "terms", "percent", "places"),
+    [
+        (
+            "What was the fixed asset turnover in FY2019?",
+            "{0} / (({2} + {1}) / 2)",
+            ["revenue 2019", "ppe 2019", "ppe 2018"],
+            False,
+            2,
+        ),
+        (
+            DPO,
+            "365 * (({1} + {0}) / 2) / ({2} + ({3} - {4}))",
+            ["payables 2017", "payables 2016", "cogs 2017", "inventory 2017", "inventory 2016"],
+            False,
+            3,
+        ),
+        (
+            "What is the FY2020 - FY2021 two year average net profit margin, in percent?",
+            "(({0} / {1}) + ({2} / {3})) / 2",
+            ["net income 2020", "revenue 2020", "net income 2021", "revenue 2021"],
+            True,
+            1,
+        ),
+        (
+            "What was the year-over-year change in net income from 2021 to 2022?",
+            "({0} - {1}) / {1}",
+            ["net income 2022", "net income 2021"],
+            True,
+            1,
+        ),
+        (
+            "What is the quick ratio for 2022? It is defined as: (cash and cash equivalents + receivables) / current "
+            "liabilities.",
+            "({0} + {1}) / {2}",
+            ["cash 2022", "receivables 2022", "current liabilities 2022"],
+            False,
+            2,
+        ),
+        (
+            "What was working capital in 2020?",
+            "{0} - {1}",
+            ["current assets 2020", "current liabilities 2020"],
+            False,
+            0,
+        ),
+        (
+            "By how much did annual revenue change between fiscal 2017 and fiscal 2021?",
+            "{0} - {1}",
+            ["revenue 2021", "revenue 2017"],
+            False,
+            0,
+        ),
+        (
+            "By what percentage did revenue grow from 2017 to 2021?",
+            "({0} - {1}) / {1}",
+            ["revenue 2021", "revenue 2017"],
+            True,
+            1,
+        ),
+        (
+            "How many times larger was 2021 revenue than 2017 revenue?",
+            "{0} / {1}",
+            ["revenue 2021", "revenue 2017"],
+            False,
+            2,
+        ),
+        (
+            "What is the CAGR of net income from 2018 to 2021?",
+            "({0} / {1}) ** (1 / 3) - 1",
+            ["net income 2021", "net income 2018"],
+            True,
+            1,
+        ),
+    ],
+)
+def test_formulas(question: str, template: str, terms: list[str], percent: bool, places: int) -> None:
+    formula = asked_formula(question)
+    assert formula is not None
+    assert formula.template == template
+    assert [f"{term.line} {term.period}" for term in formula.terms] == terms
+    assert (formula.percent, formula.places) == (percent, places)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was revenue in 2022?",
+        "What was the current ratio?",
+        "What was the current ratio in Q3 2022?",
+        "Why did the operating margin fall in 2022?",
+        "What percentage did Cloud Services revenue grow in 2022?",
+        "What was comparable sales growth in 2022?",
+        "What does management say about revenue growth in 2022?",
+        "What was adjusted EBITDA in 2022?",
+        "What is X in 2022? X is defined as: happiness / revenue.",
+    ],
+)
+def test_nothing_to_compute(question: str) -> None:
+    assert asked_formula(question) is None

@@ -1,0 +1,192 @@
+"""What a question asks about, which units of passages may say it, and how they are worded."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.evidence.statements import (
+    HOW_MANY,
+    columns_of,
+    core_question,
+    counts,
+    match,
+    statements,
+    subject_of,
+    tells_of,
+    worded,
+)
+from app.question.glossary import expanded
+from app.question.periods import Period
+from app.types import Chunk, ChunkKind, DocumentMeta, Hit
+
+META = DocumentMeta(
+    "Orrin 10-K FY2022",
+    "orrin.pdf",
+    "Orrin, Inc.",
+    form="10-K",
+    fiscal_year=2022,
+    fiscal_period="FY",
+    period_end="2022-12-31",
+)
+COLUMNS = ("Year ended December 31, 2022", "Year ended December 31, 2021")
+TABLE = "Net sales $ 1,577 $ 1,460\nEarnings per share:\nBasic 1.21 1.10\nDiluted 1.20 1.09\nDecember 31, 2022 2021"
+
+
+def hit(
+    text: str,
+    kind: ChunkKind = "text",
+    columns: tuple[str, ...] = (),
+    meta: DocumentMeta = META,
+    context: str = "Orrin",
+) -> Hit:
+    unit = "in millions" if columns else None
+    return Hit(Chunk("c", "d", 0, 1, 0, len(text), text, context, kind, "Item 8", meta, columns, unit), 1, 1.0)
+
+
+def test_rows_know_their_group_and_datelines_are_none() -> None:
+    found = statements([hit(TABLE, "table", COLUMNS)])
+    assert [(s.row.label, s.group) for s in found if s.row] == [
+        ("Net sales", ""),
+        ("Basic", "Earnings per share:"),
+        ("Diluted", "Earnings per share:"),
+    ]
+
+
+def test_sentences_are_statements_and_headings_are_not() -> None:
+    found = statements([hit("Overview\n\nNet sales rose by a tenth in the year."), hit("Short.")])
+    assert [(s.unit.text, s.marker) for s in found] == [("Net sales rose by a tenth in the year.", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("We had 58,000 employees in July.", "text", True),
+        ("The board has nine directors.", "text", True),
+        ("Employees rose by 4% to cost $ 1.2 billion on July 1, 2022.", "text", False),
+        ("Our people are the heart of our business.", "text", False),
+        ("Phones $ 39,669 $ 40,665 (2)%", "table", False),
+        ("Stores 1,144 1,159", "table", True),
+    ],
+)
+def test_how_many_asks_for_a_count(text: str, kind: ChunkKind, told: bool) -> None:
+    [statement] = statements([hit(text, kind)])
+    assert counts(statement) is told
+    assert HOW_MANY.search("How many people work there?")
+    assert not HOW_MANY.search("How many claims are open, and how large is the reserve?")
+    assert not HOW_MANY.search("How many times was inventory sold?")
+
+
+def test_instructions_are_no_part_of_the_question() -> None:
+    assert (
+        core_question("Assume you are an analyst. What was net income? Round to two decimals.")
+        == "What was net income?"
+    )
+    assert core_question("Answer the following: what was net income?") == "what was net income?"
+    assert core_question("Calculate net margin.") == "Calculate net margin."
+
+
+def test_the_subject_is_neither_who_nor_when() -> None:
+    subject = subject_of("What was Orrin's COGS in FY2022 according to its 10-K?", [hit("text")])
+    assert {t for t, w in subject.weights.items() if w == 1.0} == {"cog"}
+    assert {"cost", "sale", "revenu"} <= set(subject.weights)
+    assert subject.periods == (Period(2022),)
+    assert subject.companies == {"Orrin, Inc."}
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("How many cars did Corvane Mobility deliver?", ("Corvane", "Mobility")),
+        ("What did Orrin say about Mobility?", ("Mobility",)),
+        ("Were sales up in March? Give the figure.", ()),
+        ("What was EBITDA?", ()),
+    ],
+)
+def test_names_that_no_passage_mentions(question: str, unknown: tuple[str, ...]) -> None:
+    assert subject_of(question, [hit("Net sales of Orrin rose.")]).unknown == unknown
+
+
+@pytest.mark.parametrize(
+    ("period", "tells"),
+    [
+        (Period(2022), True),
+        (Period(2021), True),
+        (Period(2019), False),
+        (Period(2022, 2), False),
+        (Period(2022, None, "2022-12-31"), True),
+    ],
+)
+def test_a_passage_tells_of_its_filings_period_and_of_those_it_names(period: Period, tells: bool) -> None:
+    assert tells_of(hit("Net sales rose from 2021.").chunk, period) is tells
+
+
+@pytest.mark.parametrize(
+    ("question", "periods", "values"),
+    [
+        ("sales in 2021", (Period(2021),), ["$1,460"]),
+        ("sales", (), ["$1,577"]),
+        ("from 2021 to 2022", (Period(2021), Period(2022)), ["$1,577", "$1,460"]),
+        ("sales in 2015", (Period(2015),), []),
+    ],
+)
+def test_the_column_of_the_period_asked_for(question: str, periods: tuple[Period, ...], values: list[str]) -> None:
+    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
+    assert sales.row is not None
+    assert [sales.row.values[i] for i in columns_of(sales, question, periods)] == values
+
+
+def test_of_three_and_nine_months_the_one_that_is_meant() -> None:
+    columns = ("Three months ended June 30, 2022", "Nine months ended June 30, 2022")
+    [row] = statements([hit("Net sales 10 30", "table", columns)])
+    assert columns_of(row, "sales in the third quarter of 2022", (Period(2022, 3),)) == [0]
+    assert columns_of(row, "sales in the nine months of 2022", (Period(2022),)) == [1]
+
+
+def test_focus_prefers_the_row_that_says_just_what_is_asked() -> None:
+    subject = subject_of("What were net sales?", [hit("x")])
+    rows = statements([hit("Net sales 10 9\nNet sales of discontinued units abroad 4 3", "table", COLUMNS)])
+    own = 2.0
+    synonyms = len([w for w in subject.weights.values() if w < 1])
+    assert synonyms > 0
+    first, second = (match(subject, row) for row in rows)
+    assert first == (1.0, 2 * 2.0 / (2 + own))
+    assert second == pytest.approx((1.0, 2 * 2.0 / (5 + own)))
+
+
+def test_wording_keeps_source_brackets_from_reading_as_markers() -> None:
+    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
+    assert worded(sales, [1]) == "Net sales: $1,460 [1]. For Year ended December 31, 2021, in millions [1]."
+    [sentence] = statements([hit("As note [2] says, sales rose by a tenth.")])
+    assert worded(sentence, []) == "As note (2) says, sales rose by a tenth. [1]"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "is_statement"),
+    [
+        ("Legal Proceedings 20", "text", False),
+        ("Item 7A. Disclosures about market risk 31", "text", False),
+        ("Net sales $ 1,577", "text", True),
+        ("The changes in comparable sales were as follows:", "text", False),
+        ("Legal reserves 20", "table", True),
+    ],
+)
+def test_lead_ins_and_lists_of_contents_are_no_statements(line: str, kind: ChunkKind, is_statement: bool) -> None:
+    assert bool([s for s in statements([hit(line, kind)]) if s.row]) is is_statement
+
+
+def test_a_row_per_share_is_not_in_millions() -> None:
+    meta_unit = "in millions, except per share data (unaudited"
+    found = statements([hit("Net sales 10 9\nDiluted earnings per share 1.20 1.09", "table", COLUMNS)])
+    rows = [replace(s, chunk=replace(s.chunk, unit=meta_unit)) for s in found]
+    assert worded(rows[0], [0]).endswith("in millions, except per share data [1].")
+    assert worded(rows[1], [0]) == "Diluted earnings per share: 1.20 [1]. For Year ended December 31, 2022 [1]."
+
+
+def test_a_change_over_one_period_needs_the_whole_row() -> None:
+    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
+    assert columns_of(sales, "By how much did net sales change in 2022?", (Period(2022),)) == []
+
+
+def test_the_glossary_expands_phrases_both_ways() -> None:
+    assert {"purchas", "properti", "plant", "equip"} <= expanded(("capex",))
+    assert expanded(("board", "member")) == frozenset()

@@ -1,0 +1,87 @@
+"""What is known of a passage at query time, by hand on small pools."""
+
+import pytest
+
+from app.question.reading import Reading, read, strangers
+from app.retrieval.calibration import FEATURES
+from app.retrieval.grading import features, missing
+from app.types import Chunk, Document, DocumentMeta, Hit, LegRank
+
+ACME = DocumentMeta("Acme 10-K 2023", "acme.pdf", company="Acme", form="10-K", fiscal_year=2023)
+GLOBEX = DocumentMeta("Globex 10-K 2021", "globex.pdf", company="Globex", form="10-K", fiscal_year=2021)
+
+
+def hit_of(text: str, meta: DocumentMeta, **legs: float) -> Hit:
+    chunk = Chunk(text, meta.source, 0, 1, 0, len(text), text, "", "text", None, meta)
+    return Hit(chunk, 1, 0.0, {name: LegRank(1, score) for name, score in legs.items()})
+
+
+def test_features_of_a_pool() -> None:
+    hits = [
+        hit_of("Debt was $4 million.", ACME, rerank=3.0, dense=0.8, bm25=4.0),
+        hit_of("The weather was fine all year.", GLOBEX, rerank=-1.0, bm25=1.0),
+    ]
+    first, second = (
+        dict(zip(FEATURES, row, strict=True)) for row in features("Acme debt 2023", Reading((), ("Acme",)), hits)
+    )
+    assert (first["logit"], first["behind"], second["behind"]) == (3.0, 0.0, 4.0)
+    assert (first["cosine"], second["cosine"]) == (0.8, 0.8)
+    assert (first["coverage"], second["coverage"]) == (1.0, 0.0)
+    assert (first["period"], second["period"]) == (1.0, 0.0)
+    assert (first["company"], second["company"]) == (1.0, 0.0)
+    assert first["unmatched"] == 0.0
+
+
+def test_a_question_that_asks_for_filings_there_are_none_of() -> None:
+    hits = [hit_of("Debt was $4 million.", ACME, rerank=3.0, dense=0.8, bm25=0.0)]
+    [row] = features("Acme debt 2030", Reading((), ("Acme",), ("2030",), relaxed=("2030",)), hits)
+    known = dict(zip(FEATURES, row, strict=True))
+    assert (known["unmatched"], known["period"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What was Umbrella Corporation's revenue?", ("Umbrella Corporation",)),
+        ("What is ABC's return on assets?", ("ABC",)),
+        ("Which risks does Soylent Foods Inc. name?", ("Soylent Foods Inc",)),
+        ("Does Wayne have debt?", ("Wayne",)),
+        ("What's the company's revenue?", ()),
+        ("How did net sales of Azure develop?", ()),
+    ],
+)
+def test_names_given_as_a_companys(question: str, names: tuple[str, ...]) -> None:
+    assert strangers(question) == names
+
+
+def filing(year: int, period: str, end: str) -> Document:
+    meta = DocumentMeta("t", "s", company="Acme", form="10-Q", fiscal_year=year, fiscal_period=period, period_end=end)
+    return Document(f"{year}{period}", "", meta, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "beyond"),
+    [
+        ("Acme's revenue in 2026", ("2026",)),
+        ("Acme's revenue in 2025", ()),
+        ("Acme's revenue in Q3 2024", ()),
+        ("Acme's revenue in Q1 2025", ()),
+        ("Acme's revenue in Q2 2025", ("Q2 2025",)),
+        ("Acme's revenue for the quarter ended December 31, 2024", ("2024-12-31",)),
+        ("Acme's revenue in 2024 and 2026", ()),
+        ("What capital spending does Acme expect for 2026?", ()),
+        ("What did Acme buy in January 2026?", ()),
+    ],
+)
+def test_periods_after_the_last_filing(question: str, beyond: tuple[str, ...]) -> None:
+    """Whose fiscal 2025 began in July 2024."""
+    catalogue = [filing(2024, "Q4", "2024-06-30"), filing(2025, "Q1", "2024-09-30")]
+    assert read(question, catalogue).beyond == beyond
+
+
+def test_what_the_index_cannot_hold() -> None:
+    passages = [hit_of("Debt was $4 million. Umbrella Corporation is a customer.", ACME)]
+    assert missing("Acme's debt in 2023", Reading(()), passages) == ()
+    assert missing("Acme's debt in 2019", Reading(()), passages) == ("2019",)
+    assert missing("debt", Reading((), strangers=("Umbrella Corporation", "Soylent")), passages) == ("Soylent",)
+    assert missing("Acme's debt", Reading((), beyond=("2030",)), passages) == ("2030",)
