@@ -49,9 +49,7 @@ def marginalised(hits: Sequence[Hit], written: Sequence[Generation]) -> list[Can
     found: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for rank, (logit, out) in enumerate(zip(logits, written, strict=True), start=1):
         if out.logprob is None:
-            raise InvalidOptions(
-                "decoding: sequence needs log-probabilities, which this generator lacks"
-            )
+            raise InvalidOptions("decoding: sequence needs log-probabilities, which this generator lacks")
         words = " ".join(_MARKERS.sub("", out.text).casefold().split())
         if words and prompts.REFUSAL not in out.text:
             texts.setdefault(words, out.text.strip())

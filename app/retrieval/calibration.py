@@ -25,10 +25,10 @@ FEATURES = (
     "unmatched",
 )
 """The cross-encoder's logit, and how far it is below the pool's best; the dense leg's cosine; the best statement's
-coverage and focus (app/evidence/statements.py); the share of the question's periods that the passage can tell of; whether
-it is of a company that the question names, or none is named; and whether the question names a period or form that no
-filing of its companies has. BM25's score is none of them: it depends on the words searched for, which a second search changes,
-and coverage says the same by itself."""
+coverage and focus (app/evidence/statements.py); the share of the question's periods that the passage can tell of;
+whether it is of a company that the question names, or none is named; and whether the question names a period or form
+that no filing of its companies has. BM25's score is none of them: it depends on the words searched for, which a second
+search changes, and coverage says the same by itself."""
 
 
 @dataclass(frozen=True, slots=True)
