@@ -45,7 +45,18 @@ _EVENT = re.compile(rf"\b(?:{'|'.join(MONTHS)})\s+(?:19|20)\d\d\b", re.I)
 _LATEST = re.compile(
     r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
 )
-_COMPARED = re.compile(r"\b(?:compar|prior|previous|versus|vs\b|trend|histor|over (?:time|the))", re.I)
+_COMPARED = re.compile(
+    r"\b(?:prior|previous|preceding|earlier|trend|histor|over (?:time|the)|year[- ]over|quarter[- ](?:over|to|by)"
+    r"|(?:compar\w*|versus|vs\.?|than)\s+(?:\S+\s+){0,4}(?:quarters?|years?|periods?|10-?[KQ]s?)\b)",
+    re.I,
+)
+"""Newest against older ones; a comparison of two lines of one filing stays with the newest."""
+_QUARTERS = re.compile(
+    r"\b(?:these|those|reported|across|all|the|prior|previous|past|recent|consecutive|several|last)\s+(?:\w+\s+){0,2}quarters"
+    r"|\bquarter[- ](?:to|by|over)[- ]quarter|\b(?:each|every|per|by) quarter\b",
+    re.I,
+)
+"""Speaks of quarters one by one: quarterly filings are meant, where there are any."""
 _SHOWN = 20
 """Most ids put into a trace."""
 _ANNUAL = frozenset({"10-K", "20-F", "AR"})
@@ -80,13 +91,14 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
     forms = tuple(form for form, pattern in _FORMS if pattern.search(question))
     periods = named_periods(question)
     latest = bool(_LATEST.search(question)) and not periods and not _COMPARED.search(question)
+    wanted = forms or (("10-Q",) if _QUARTERS.search(question) else ())
     chosen: list[Document] = []
     unmatched: list[set[str]] = []
     for company in companies:
         own = [d for d in catalogue if d.meta.company == company]
         by_period = _for_periods(own, periods, forms) or _comparatives(own, periods)
         own = by_period or own
-        by_form = [d for d in own if d.meta.form in forms or (d.meta.form == "AR" and "10-K" in forms)]
+        by_form = [d for d in own if d.meta.form in wanted or (d.meta.form == "AR" and "10-K" in wanted)]
         own = by_form or own
         chosen += _newest(own) if latest else own
         unmatched.append({*(() if by_period else map(str, periods)), *(() if by_form else forms)})
