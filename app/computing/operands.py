@@ -10,7 +10,7 @@ from app.evidence.statements import Statement, columns_of, statements
 from app.question.periods import Period
 from app.types import Hit
 
-_STATEMENTS: Mapping[str, re.Pattern[str]] = {
+STATEMENTS: Mapping[str, re.Pattern[str]] = {
     "income": re.compile(
         r"\b(?:statements? of (?:\w+ ){0,2}?(?:income|operations|earnings)|income statements?)\b", re.IGNORECASE
     ),
@@ -29,25 +29,23 @@ class Operand:
     hit: Hit
     statement: Statement
     """Its row; the marker is the hit's place among those given."""
-    column: int
-    """Position among the row's values, first is 0."""
+    column: int | None
+    """Position among the row's values, first is 0; None where the row is quoted whole."""
     written: str
     """As it stands in an expression: `6,489`, `(-123)`."""
+    scale: str
+    """thousands, millions, billions, or "" where its table states none."""
 
 
-def operands(formula: Formula, hits: Sequence[Hit], filings: Sequence[str]) -> list[Operand] | None:
-    """One per term, in order; None where one is missing, or their tables' units (thousands, millions) differ.
-
-    `filings` are the documents to believe, first ones first.
-    """
+def operands(formula: Formula, hits: Sequence[Hit], filings: Sequence[str]) -> dict[Term, Operand]:
+    """As many of the terms as rows of these passages have. `filings` are to be believed, first ones first."""
     rows = statements(hits)
     found: dict[Term, Operand] = {}
     for name in dict.fromkeys(term.line for term in formula.terms):
         terms = [term for term in formula.terms if term.line == name]
         for own in _rows(LINES[name], terms, rows, hits, filings):
             found = {operand.term: operand for operand in own} | found
-    units = {_scale(operand.statement.chunk.unit) for operand in found.values()}
-    return [found[term] for term in formula.terms] if len(found) == len(formula.terms) and len(units) == 1 else None
+    return found
 
 
 def _rows(
@@ -59,27 +57,24 @@ def _rows(
     """
     found: list[tuple[tuple[int, ...], list[Operand]]] = []
     for row in rows:
-        priority = _priority(line, row)
-        if row.row is None or priority is None or row.chunk.document_id not in filings:
+        place_of_label = priority(line, row.row.label) if row.row else None
+        if row.row is None or place_of_label is None or row.chunk.document_id not in filings:
             continue
         own = []
         for term in terms:
             columns = _columns(row, term.period)
-            written = _written(row.row.values[columns[0]], line) if columns else None
-            if written:
-                own.append(Operand(term, hits[row.marker - 1], row, columns[0], written))
+            if columns and (number := written(row.row.values[columns[0]], line)):
+                own.append(Operand(term, hits[row.marker - 1], row, columns[0], number, _scale(row.chunk.unit)))
         if own:
-            stated = _STATEMENTS[line.statement].search(f"{row.chunk.section or ''} {row.chunk.context}")
+            stated = STATEMENTS[line.statement].search(f"{row.chunk.section or ''} {row.chunk.context}")
             place = filings.index(row.chunk.document_id)
-            found.append(((not stated, -len(own), place, priority, row.marker), own))
+            found.append(((not stated, -len(own), place, place_of_label, row.marker), own))
     return [own for _, own in sorted(found, key=lambda item: item[0])]
 
 
-def _priority(line: Line, row: Statement) -> int | None:
-    """Position of the pattern that is the row's whole label."""
-    if row.row is None:
-        return None
-    label = _GAP.sub(" ", _FOOTNOTE.sub("", row.row.label)).strip(" .:,$—–-")
+def priority(line: Line, label: str) -> int | None:
+    """Position of the pattern that is a row's whole label."""
+    label = _GAP.sub(" ", _FOOTNOTE.sub("", label)).strip(" .:,$—–-")
     for position, pattern in enumerate(line.labels):
         if re.fullmatch(pattern, label, re.IGNORECASE):
             return position
@@ -91,7 +86,8 @@ def _columns(row: Statement, period: Period) -> list[int]:
     return columns_of(row, f"year {period}", [period])
 
 
-def _written(printed: str, line: Line) -> str | None:
+def written(printed: str, line: Line) -> str | None:
+    """As it stands in an expression; None where it is no amount."""
     digits = re.sub(r"[^\d.,]", "", printed).strip(",.")
     if "%" in printed or not any(ch.isdigit() for ch in digits):
         return None
@@ -109,5 +105,5 @@ def computed(formula: Formula, found: Sequence[Operand]) -> str:
     expression = formula.template.format(*(operand.written for operand in found))
     value = evaluate(expression) * (100 if formula.percent else 1)
     shown = f"{rounded(value, formula.places):,f}" + ("%" if formula.percent else "")
-    scale = _scale(found[0].statement.chunk.unit) if "/" not in formula.template else ""
+    scale = found[0].scale if "/" not in formula.template else ""
     return f"{formula.name}, {formula.period}{scale and f', in {scale}'}: {expression} = {shown}"

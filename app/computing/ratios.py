@@ -1,12 +1,13 @@
 """Answers a ratio or growth question: its lines searched for in the filings, the value computed, each operand cited."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.agent.actions import Actions
 from app.computing.arithmetic import CalculationError
 from app.computing.calculations import checked
-from app.computing.formulas import LINES, STATEMENTS, Formula
+from app.computing.formulas import LINES, STATEMENTS, Formula, Term
+from app.computing.from_figures import operands_by_sql
 from app.computing.operands import Operand, computed, operands
 from app.evidence.citations import cite
 from app.evidence.statements import worded
@@ -27,18 +28,25 @@ class Computing:
     """One formula over one company's filings."""
 
     formula: Formula
-    filings: tuple[str, ...]
-    """Document ids, those of the last period first: they restate the years before."""
+    filings: tuple[Document, ...]
+    """Those of the last period first: they restate the years before."""
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(document.id for document in self.filings)
 
     async def answer(self, question: Question, actions: Actions) -> Answer | None:
         """None where an operand is missing, or the operands' passages are more than k."""
         lines = list(dict.fromkeys(term.line for term in self.formula.terms))
         several = await together([self._search(line, question, actions) for line in lines])
         hits = await widened(_numbered([hit for hits in several for hit in hits]), actions.tools)
-        found = operands(self.formula, hits, self.filings)
-        if found is None:
-            actions.tools.note("not_computed", formula=self.formula.name, why="a line or a year of it was not found")
+        by_term = operands(self.formula, hits, self._ids)
+        proven = await operands_by_sql(self.formula.terms, self.filings, question.where, actions.tools)
+        by_term |= {term: each for term, each in proven.items() if not _same(each, by_term.get(term))}
+        if why := _lacking(self.formula, by_term):
+            actions.tools.note("not_computed", formula=self.formula.name, why=why)
             return None
+        found = [by_term[term] for term in self.formula.terms]
         passages = _numbered([*(operand.hit for operand in found), *hits])[: question.k]
         if not {operand.hit.chunk.id for operand in found} <= {hit.chunk.id for hit in passages}:
             return None
@@ -55,7 +63,7 @@ class Computing:
         where = Filter(
             (
                 *question.where.conditions,
-                Condition("document_id", "$in", self.filings),
+                Condition("document_id", "$in", self._ids),
                 Condition("kind", "$eq", "table"),
             ),
             question.where.access,
@@ -65,7 +73,7 @@ class Computing:
             asked = replace(question, text=query, k=_POOL)
             return (await Retrieval(_POOL).fused(asked, query, where, actions.tools))[: 2 * _POOL]
 
-        arguments = {"query": query, "kind": "table", "documents": self.filings[:10]}
+        arguments = {"query": query, "kind": "table", "documents": self._ids[:10]}
         thought = f"{self.formula.name} needs {line}"
         return await actions.take("search", arguments, thought, work, lambda hits: [hit.chunk.id for hit in hits[:5]])
 
@@ -81,8 +89,21 @@ class Computing:
 def computing(formula: Formula, filings: Sequence[Document]) -> Computing | None:
     """None where no filing of the company reports a year of the formula."""
     years = sorted({term.period.year for term in formula.terms}, reverse=True)
-    ids = [document.id for year in years for document in reporting(filings, Period(year))]
-    return Computing(formula, tuple(dict.fromkeys(ids))) if ids else None
+    chosen = {document.id: document for year in years for document in reporting(filings, Period(year))}
+    return Computing(formula, tuple(chosen.values())) if chosen else None
+
+
+def _same(proven: Operand, found: Operand | None) -> bool:
+    """A row that gives the same number is quoted with its column's heading."""
+    return found is not None and (found.written, found.scale) == (proven.written, proven.scale)
+
+
+def _lacking(formula: Formula, found: Mapping[Term, Operand]) -> str:
+    """Why these operands will not do; "" where they will."""
+    if len(found) < len(formula.terms):
+        return "a line or a year of it was not found"
+    several = len({operand.scale for operand in found.values()}) > 1
+    return "its numbers stand in tables of different units" if several else ""
 
 
 def _numbered(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -99,6 +120,9 @@ def _quoted(found: Sequence[Operand], passages: Sequence[Hit]) -> str:
     for operand in found:
         rows.setdefault((operand.hit.chunk.id, operand.statement.unit.start), []).append(operand)
     return "\n".join(
-        worded(replace(own[0].statement, marker=rank[chunk]), sorted({operand.column for operand in own}))
+        worded(
+            replace(own[0].statement, marker=rank[chunk]),
+            sorted({operand.column for operand in own if operand.column is not None}),
+        )
         for (chunk, _), own in rows.items()
     )
