@@ -16,6 +16,7 @@ _EXAMPLES = """examples:
   sextant-eval injections                                           orders planted in a filing: is any obeyed
   sextant-eval study                                                what each architecture wins and damages, and why
   sextant-eval bench                                                how fast, and how far from the sum of the parts
+  sextant-eval peers --filings PDFS --questions FILE                beside LlamaIndex, LangChain and Haystack
   sextant-eval compare runs/a runs/b                                what changed, question by question
   sextant-eval compare before/bench.json build/bench/bench.json     what became slower, beyond the noise
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
     _study(commands.add_parser("study", parents=[output], help="the architectures over a geometry, no model needed"))
     _bench(commands.add_parser("bench", parents=[output], help="speed of the service and of the ingestion"))
+    _peers(commands.add_parser("peers", parents=[output], help="other frameworks on the same work"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix, or of bench")
     comparison.add_argument("a", type=Path, metavar="A", help="folder of a run, or its JSON file")
     comparison.add_argument("b", type=Path, metavar="B", help="the same of a later run")
@@ -150,6 +152,20 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=Path, default=Path("build/bench"), help="for bench.json (default: build/bench)")
 
 
+def _peers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--filings", metavar="DIR", type=Path, required=True, help="whose PDFs every contender indexes")
+    add("--questions", metavar="FILE", type=Path, required=True, help="JSONL; those whose evidence is in the PDFs")
+    names = "llamaindex,langchain,haystack"
+    add("--peers", metavar="A,B", default=names, help=f"beside ours (default: {names})")
+    cover = "only the fewest PDFs, shortest first, with all evidence of N questions"
+    add("--cover", metavar="N", type=_positive, help=cover)
+    add("--clients", metavar="1,8", default="1,8,32", help="numbers of clients at once (default: 1,8,32)")
+    add("--seconds", metavar="X", type=float, help="per round and number of clients")
+    add("--again", action="store_true", help="measure anew what an earlier run has measured")
+    add("--out", metavar="DIR", type=Path, default=Path("build/peers"), help="environments and report (build/peers)")
+
+
 def _ablate(parser: argparse.ArgumentParser) -> None:
     _passages(parser, 100)
     add = parser.add_argument
@@ -166,6 +182,7 @@ def _chunking(parser: argparse.ArgumentParser) -> None:
     add("--chunker", metavar="S", action="append", help=f"{strategies} (default: structure and fixed)")
     add("--arch", metavar="A,B", help="systems (default: hybrid,naive)")
     add("--bm25-only", action="store_true", help="no dense leg: seconds instead of minutes")
+    add("--passages", action="store_true", help="cut long documents as filings are; each ranks by its best passage")
     add("--k1", metavar="X", type=float, help="BM25's k1 (default: the service's)")
     add("--b", metavar="X", type=float, help="BM25's b (default: the service's)")
     add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")

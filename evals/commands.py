@@ -30,6 +30,7 @@ from evals.asking import Asking, ReplyLog
 from evals.bench.command import bench_command, compare_benches
 from evals.errors import UsageError
 from evals.judging.matrix import open_bench
+from evals.peers.command import peers_command
 from evals.questions import Question, load_questions
 from evals.reports import compare, html, record, svg
 from evals.reports import markdown as report
@@ -199,7 +200,9 @@ async def ir_command(options: argparse.Namespace) -> int:
     embedder = None if options.bm25_only else await open_embedder(Settings())
     results = []
     for folder in options.folders:
-        results += await irsets.evaluate(folder, embedder, Bm25Encoder(**given), baselines, fixed_length=fixed)
+        results += await irsets.evaluate(
+            folder, embedder, Bm25Encoder(**given), baselines, fixed_length=fixed, passages=options.passages
+        )
     _write(json.dumps([asdict(result) for result in results], indent=2) if options.json else irsets.table(results))
     short = [f"{result.name} ({result.qrels})" for result in irsets.short_of_baseline(results)]
     return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK
@@ -323,6 +326,7 @@ COMMANDS = {
     "figures": figures_command,
     "matrix": matrix_command,
     "bench": bench_command,
+    "peers": peers_command,
     "compare": compare_command,
     "ablate": ablate_command,
     "chunking": chunking_command,

@@ -1,4 +1,8 @@
-"""Retrieval sets in BEIR's form, through the service's own encoder, store and fusion: each leg alone and fused."""
+"""Retrieval sets in BEIR's form, through the service's own encoder, store and fusion: each leg alone and fused.
+
+Documents are indexed whole, as baselines are made, or in passages, as filings are: then a document ranks where its best
+passage does (MaxP; Dai and Callan 2019), for an embedding model reads no more than a passage.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +21,7 @@ from app.retrieval.fusion import rrf
 from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, FloatArray, Hit, IndexStamp, Leg
 from evals.asking import progress
 from evals.measures import rank_measures
+from evals.passages import passages_of
 from evals.questions import Collection, load_beir
 from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, paired
@@ -25,6 +30,8 @@ DEPTH = 100
 ENOUGH = 0.98
 """Share of a baseline's nDCG@10 that BM25 must reach."""
 _BATCH = 256
+_PASSAGES_EACH = 4
+"""Passages searched for per document wanted: several of the best are of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +59,32 @@ async def evaluate(
     baselines: Sequence[Mapping[str, Any]] = (),
     *,
     fixed_length: bool = False,
+    passages: bool = False,
 ) -> list[SetResult]:
     """Indexes the set once, asks every judged query once; a result per `qrels*.tsv`.
 
-    `embedder` None is BM25 alone. The encoder is fitted to the set's mean length unless its own is to stay.
+    `embedder` None is BM25 alone. The encoder is fitted to the mean length of what is indexed, documents or passages,
+    unless its own is to stay.
     """
     judged = await asyncio.to_thread(_judged, folder)
     collection = next(iter(judged.values()))
+    chunks = [chunk for id_, text in collection.documents.items() for chunk in _chunks(id_, text, passages)]
     if not fixed_length:
-        encoder = fitted(encoder, collection.documents.values())
+        encoder = fitted(encoder, (chunk.text for chunk in chunks))
     queries = {id_: text for found in judged.values() for id_, text in found.queries.items()}
     with TemporaryDirectory() as directory:
         dimensions = embedder.dimensions if embedder else 1
-        stamp = IndexStamp(folder.name, embedder.name if embedder else "none", dimensions, encoder.name, "whole")
+        stamp = IndexStamp(
+            folder.name,
+            embedder.name if embedder else "none",
+            dimensions,
+            encoder.name,
+            "passages" if passages else "whole",
+        )
         store = await asyncio.to_thread(EdgeStore.open, Path(directory) / "index", stamp)
         try:
-            await _index(store, collection, embedder, encoder)
-            ranked = await _ask(store, queries, embedder, encoder)
+            await _index(store, chunks, embedder, encoder)
+            ranked = await _ask(store, queries, embedder, encoder, DEPTH * (_PASSAGES_EACH if passages else 1))
         finally:
             await asyncio.to_thread(store.close)
     return [
@@ -90,17 +106,17 @@ def fitted(encoder: Bm25Encoder, texts: Iterable[str]) -> Bm25Encoder:
     return replace(encoder, average_length=sum(lengths) / max(len(lengths), 1))
 
 
-async def _index(store: WritableStore, collection: Collection, embedder: Embedder | None, encoder: Bm25Encoder) -> None:
-    items = list(collection.documents.items())
+async def _index(
+    store: WritableStore, chunks: Sequence[Chunk], embedder: Embedder | None, encoder: Bm25Encoder
+) -> None:
     with progress() as bar:
-        task = bar.add_task("indexing", total=len(items))
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            texts = [text for _, text in batch]
+        task = bar.add_task("indexing", total=len(chunks))
+        for start in range(0, len(chunks), _BATCH):
+            batch = chunks[start : start + _BATCH]
+            texts = [chunk.text for chunk in batch]
             dense = await _dense(embedder, texts)
             sparse = encoder.passages(texts)
-            vectors = [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)]
-            await store.put_chunks([_chunk(id_, text) for id_, text in batch], vectors)
+            await store.put_chunks(batch, [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)])
             bar.advance(task, len(batch))
 
 
@@ -110,14 +126,17 @@ async def _dense(embedder: Embedder | None, texts: Sequence[str], *, queries: bo
     return await (embedder.queries(texts) if queries else embedder.passages(texts))
 
 
-def _chunk(document_id: str, text: str) -> Chunk:
+def _chunks(document_id: str, text: str, passages: bool) -> list[Chunk]:
     meta = DocumentMeta(title=document_id, source=document_id)
-    id_ = str(uuid5(NAMESPACE_URL, document_id))
-    return Chunk(id_, document_id, 0, 1, 0, len(text), text, "", "text", None, meta)
+    parts = passages_of(text) if passages else [text]
+    ids = [str(uuid5(NAMESPACE_URL, f"{document_id} {n}" if n else document_id)) for n in range(len(parts))]
+    return [
+        Chunk(ids[n], document_id, n, 1, 0, len(part), part, "", "text", None, meta) for n, part in enumerate(parts)
+    ]
 
 
 async def _ask(
-    store: WritableStore, queries: Mapping[str, str], embedder: Embedder | None, encoder: Bm25Encoder
+    store: WritableStore, queries: Mapping[str, str], embedder: Embedder | None, encoder: Bm25Encoder, pool: int
 ) -> dict[str, dict[str, list[str]]]:
     """Document ids best first, by leg and by query."""
     ranked: dict[str, dict[str, list[str]]] = {"bm25": {}}
@@ -125,16 +144,16 @@ async def _ask(
         ranked |= {"dense": {}, "hybrid": {}}
     with progress() as bar:
         for id_, text in bar.track(queries.items(), description="asking"):
-            legs = [Leg("bm25", encoder.queries([text])[0], DEPTH)]
+            legs = [Leg("bm25", encoder.queries([text])[0], pool)]
             if embedder is not None:
                 [query] = await _dense(embedder, [text], queries=True)
-                legs.append(Leg("dense", query, DEPTH))
+                legs.append(Leg("dense", query, pool))
             found = await store.search(legs, Filter())
             lists: dict[str, Sequence[Hit]] = {leg.name: r.hits for leg, r in zip(legs, found, strict=True)}
             if embedder is not None:
                 lists["hybrid"] = rrf(lists)
             for name, hits in lists.items():
-                ranked[name][id_] = [hit.chunk.document_id for hit in hits[:DEPTH]]
+                ranked[name][id_] = list(dict.fromkeys(hit.chunk.document_id for hit in hits))[:DEPTH]
     return ranked
 
 

@@ -1,6 +1,7 @@
 """Retrieval sets through the service's encoder, the embedded store and the fusion, on a set small enough to check."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,18 @@ async def test_both_legs_and_their_fusion(folder: Path) -> None:
     assert found.hybrid_against_best is not None
     assert found.hybrid_against_best.n == 3
     assert " .667 |" in irsets.table([found])
+
+
+async def test_in_passages_a_document_ranks_once_by_its_best(folder: Path) -> None:
+    """Three passages of one long document match best; it takes the first place alone, and the judged one the second."""
+    row = {"_id": "long", "title": "", "text": "\n".join("freight rates " * 60 for _ in range(3))}
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    [found] = await irsets.evaluate(folder, LetterEmbedder(), Bm25Encoder(), passages=True)
+    assert (found.documents, found.queries) == (5, 3)
+    # Of "impaired goodwill" the judged document is first, of "freight rates" second, of "weather report" not found.
+    assert found.ndcg["bm25"] == pytest.approx((1 + 1 / math.log2(3)) / 3)
+    assert found.recall["dense"] == 1
 
 
 async def test_a_folder_that_is_no_set_is_said(tmp_path: Path) -> None:
