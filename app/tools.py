@@ -362,7 +362,7 @@ class Tools:
         if self.limits.max_tokens is None:
             return prompt
         spent = sum(s.input_tokens + s.output_tokens for s in self.trace)
-        need = sum(len(text) for _, text in prompt.messages) // 4
+        need = prompt.characters // 4
         left = self.limits.max_tokens - spent - need
         if left < 1:
             raise LimitExceeded(

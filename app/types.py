@@ -181,6 +181,12 @@ class Job:
     """To index; 0 until it is parsed."""
     graph_seconds: float = 0.0
     """Spent on its entities and relations."""
+    graph_llm_calls: int = 0
+    """Made for its relations, where GRAPH_MODEL reads them."""
+    graph_input_tokens: int = 0
+    graph_output_tokens: int = 0
+    graph_usd: str | None = None
+    """A decimal number; None where a price is unknown or nothing was called."""
     outcome: JobOutcome | None = None
     document_id: str | None = None
     reason: str | None = None
@@ -286,6 +292,8 @@ class Relation:
     mention: Mention
     """The text that states it."""
     meta: DocumentMeta
+    model: str | None = None
+    """Name of the language model that read it; None where a rule did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +439,33 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """What a model may call instead of writing text."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema of its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function that a model wants called."""
+
+    name: str
+    arguments: str
+    """JSON, as far as the model kept to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A prompt as it is put to an endpoint with function calling: of these functions at least one is to be called."""
+
+    messages: tuple[tuple[Literal["system", "user", "assistant"], str], ...]
+    functions: tuple[Function, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """One request to a generator: `messages` for a model, `question` and `passages` for an answer to rest on."""
 
@@ -446,6 +481,17 @@ class Prompt:
     """Whether the text's probability is wanted too."""
     picture: bytes | None = None
     """PNG that is shown with the last message."""
+    calling: Calling | None = None
+    """What stands for `messages` and `json_schema` where the endpoint calls functions."""
+
+    @property
+    def characters(self) -> int:
+        """Of what a model is to read, in the longer of its two forms; four are about a token."""
+        read = sum(len(text) for _, text in self.messages)
+        if self.calling is None:
+            return read
+        declared = sum(len(f"{each.name}{each.description}{each.parameters}") for each in self.calling.functions)
+        return max(read, declared + sum(len(text) for _, text in self.calling.messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,6 +526,8 @@ class Generation:
     """Similarity evaluations made while writing (the extractive generator scores sentences)."""
     abstained: AbstainReason | None = None
     finish_reason: str = "stop"
+    calls: tuple[Call, ...] = ()
+    """Where the prompt was put as `calling`; the text is then what was said beside them, mostly nothing."""
     logprob: float | None = None
     """Natural logarithm of the text's probability, where the prompt wanted it and the generator tells."""
 

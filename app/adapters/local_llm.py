@@ -38,6 +38,7 @@ class LocalGenerator(OpenAIGenerator):
             timeout_setting="LOCAL_TIMEOUT_S",
             max_retries=0,
             concurrency=1,
+            tools="false",  # a small model keeps to a grammar better than to a template of calls
         )
         self._http = httpx.AsyncClient(
             base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=timeout_s, trust_env=False

@@ -5,14 +5,15 @@
 
 import asyncio
 import math
+import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from time import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from tenacity import (
     AsyncRetrying,
@@ -25,7 +26,7 @@ from tenacity import (
 
 from app.errors import Busy, GeneratorUnavailable, SextantError, Timeout, UpstreamFailed
 from app.settings import Settings
-from app.types import Generation, Prompt
+from app.types import Call, Generation, Prompt
 
 if TYPE_CHECKING:
     import openai
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 _REPLACEABLE = {"max_tokens", "temperature"}
 """Parameters that OpenAI's reasoning models refuse."""
+_NO_FUNCTIONS = frozenset({400, 404, 422, 500, 501})
+"""Statuses with which endpoints refuse `tools`, which their message then names."""
+_TOOLS = re.compile(r"\btools?\b|\btool_choice\b|\bfunction[- ]calling\b", re.IGNORECASE)
+
+FunctionCalling: TypeAlias = Literal["auto", "true", "false"]
+"""`auto`: until the endpoint refuses it, or answers without a call."""
 
 
 class OpenAIGenerator:
@@ -43,6 +50,9 @@ class OpenAIGenerator:
     answered with a completion; so each Generation is exactly one (`llm_calls` 1) and a bad one is not paid for twice.
 
     Tokens are what the endpoint reports; where it reports none, a character count divided by four.
+
+    A request that the endpoint refuses for a parameter it does not know (max_tokens, temperature, tools) is put again
+    without it, at once, and so is every later one.
     """
 
     def __init__(
@@ -56,6 +66,7 @@ class OpenAIGenerator:
         concurrency: int = 8,
         backoff_s: float = 0.5,
         timeout_setting: str = "OPENAI_TIMEOUT_S",
+        tools: FunctionCalling = "auto",
     ) -> None:
         """`timeout_s` covers waiting for a free slot, all attempts and the pauses between them, and the whole answer.
 
@@ -71,7 +82,8 @@ class OpenAIGenerator:
         self._backoff_s = backoff_s
         self._jitter = wait_random_exponential(multiplier=backoff_s, max=8.0)
         self._slots = asyncio.Semaphore(concurrency)
-        self._refused: set[str] = set()
+        self._tools = tools
+        self._refused: set[str] = {"tools"} if tools == "false" else set()
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
@@ -90,6 +102,7 @@ class OpenAIGenerator:
             timeout_s=settings.openai_timeout_s,
             max_retries=settings.openai_max_retries,
             concurrency=settings.openai_concurrency,
+            tools=settings.openai_tools,
         )
 
     @property
@@ -104,17 +117,21 @@ class OpenAIGenerator:
         """Raises GeneratorUnavailable, Busy, UpstreamFailed, Timeout.
 
         With a `json_schema` (closed: every property required, no others) the text is JSON unless cut at `max_tokens`.
+        A prompt with `calling` is put so unless the endpoint is known not to call functions.
         """
         async with self._within(self._deadline()), self._slots:
             completion = await self._send(prompt)
         try:
-            text = completion.choices[0].message.content
+            choice = completion.choices[0]
+            text, calls = choice.message.content, _calls(choice.message)
         except (AttributeError, LookupError, TypeError):
             raise UpstreamFailed("the generator endpoint answered without a completion") from None
-        if not isinstance(text, str):
+        if not isinstance(text, str) and not (text is None and calls):
             raise UpstreamFailed("the generator endpoint answered a completion without text")
-        generation = _generation(prompt, text, completion.usage)
-        return replace(generation, logprob=_logprob(completion.choices[0])) if prompt.logprobs else generation
+        if self._calling(prompt) and not calls and self._tools == "auto" and choice.finish_reason == "stop":
+            self._refused.add("tools")  # a call was required: it does not know what tools are
+        generation = replace(_generation(prompt, text or "", completion.usage), calls=calls)
+        return replace(generation, logprob=_logprob(choice)) if prompt.logprobs else generation
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str | Generation, None]:
         """As `generate`, in pieces. Closing the iterator, or cancelling its task, ends the request at the endpoint."""
@@ -183,8 +200,18 @@ class OpenAIGenerator:
         return await retrying(self._attempt, prompt, extra)
 
     async def _attempt(self, prompt: Prompt, extra: dict[str, Any]) -> Any:
-        with self._translated():
-            return await self._client.chat.completions.create(**self._request(prompt), **extra)
+        """Put again for as long as the endpoint refuses one more parameter, of which there are three."""
+        while True:
+            known = len(self._refused)
+            try:
+                with self._translated():
+                    return await self._client.chat.completions.create(**self._request(prompt), **extra)
+            except UpstreamFailed:
+                if len(self._refused) == known:
+                    raise
+
+    def _calling(self, prompt: Prompt) -> bool:
+        return prompt.calling is not None and "tools" not in self._refused
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -197,13 +224,18 @@ class OpenAIGenerator:
             "messages": _messages(prompt),
             "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens": prompt.max_tokens,
         }
+        if prompt.calling is not None and self._calling(prompt):
+            functions = [asdict(function) for function in prompt.calling.functions]
+            request["messages"] = [{"role": role, "content": text} for role, text in prompt.calling.messages]
+            request["tools"] = [{"type": "function", "function": function} for function in functions]
+            request["tool_choice"] = "required"
+        elif prompt.json_schema is not None:
+            schema = {"name": prompt.purpose, "schema": dict(prompt.json_schema), "strict": True}
+            request["response_format"] = {"type": "json_schema", "json_schema": schema}
         if "temperature" not in self._refused:
             request["temperature"] = prompt.temperature
         if prompt.logprobs:
             request["logprobs"] = True
-        if prompt.json_schema is not None:
-            schema = {"name": prompt.purpose, "schema": dict(prompt.json_schema), "strict": True}
-            request["response_format"] = {"type": "json_schema", "json_schema": schema}
         return request
 
     @contextmanager
@@ -246,6 +278,10 @@ class OpenAIGenerator:
             return GeneratorUnavailable(
                 f"the generator endpoint refused the credentials (HTTP {status}); check OPENAI_API_KEY"
             )
+        said = self._said(error)
+        if status in _NO_FUNCTIONS and self._tools == "auto" and _TOOLS.search(f"{error.param or ''} {said}"):
+            self._refused.add("tools")
+            return UpstreamFailed(f"the generator endpoint calls no functions: {said}")
         if error.code == "insufficient_quota":
             return GeneratorUnavailable("the account of OPENAI_API_KEY has no quota left at the generator endpoint")
         if status == 404:
@@ -256,10 +292,10 @@ class OpenAIGenerator:
         after = _retry_after(error.response.headers.get("retry-after"))
         if status == 429:
             return self._transient(Busy("the generator endpoint is over its rate limit"), after)
-        failed = UpstreamFailed(f"the generator endpoint answered HTTP {status}: {self._said(error)}")
+        failed = UpstreamFailed(f"the generator endpoint answered HTTP {status}: {said}")
         if status == 400 and (refused := str(error.param)) in _REPLACEABLE:
             self._refused.add(refused)
-            return self._transient(failed, 0.0)
+            return failed
         return self._transient(failed, after) if status in (408, 409) or status >= 500 else failed
 
     def _transient(self, error: SextantError, retry_after: float | None = None) -> SextantError:
@@ -280,6 +316,12 @@ def _messages(prompt: Prompt) -> list[dict[str, Any]]:
         text = {"type": "text", "text": messages[-1]["content"]}
         messages[-1]["content"] = [text, {"type": "image_url", "image_url": {"url": url}}]
     return messages
+
+
+def _calls(message: Any) -> tuple[Call, ...]:
+    """In their order; what is no call of a function is left out."""
+    functions = [call.function for call in message.tool_calls or () if getattr(call, "function", None) is not None]
+    return tuple(Call(str(function.name), str(function.arguments)) for function in functions)
 
 
 def _delta(event: Any) -> tuple[str, str | None]:
@@ -308,7 +350,7 @@ def _logprob(choice: Any) -> float | None:
 def _generation(prompt: Prompt, text: str, usage: Any) -> Generation:
     read, written = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     if not isinstance(read, int) or not isinstance(written, int):
-        read = math.ceil(sum(len(content) for _, content in prompt.messages) / 4)
+        read = math.ceil(prompt.characters / 4)
         written = math.ceil(len(text) / 4)
     return Generation(text, llm_calls=1, input_tokens=read, output_tokens=written)
 

@@ -78,6 +78,17 @@ def error(status: int, message: str = "no", headers: Mapping[str, str] | None = 
     return Reply(status, {"error": {"message": message, **more}}, headers or {})
 
 
+def calling(*calls: tuple[str, str], text: str | None = None, **usage: int) -> Reply:
+    """A completion that calls functions: (name, arguments as JSON) each."""
+    asked = [
+        {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": text, "tool_calls": asked}
+    choices = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
+    return Reply(body={**COMPLETION, "choices": choices, **({"usage": usage} if usage else {})})
+
+
 def piece(text: str | None, finish: str | None = None) -> dict[str, Any]:
     """One event of a stream."""
     delta = {"content": text} if text is not None else {}

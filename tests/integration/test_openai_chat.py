@@ -23,12 +23,13 @@ from app.errors import Busy, GeneratorUnavailable, SextantError, Timeout, Upstre
 from app.ports import Generator
 from app.settings import Settings
 from app.tools import Tools
-from app.types import Generation, Limits, Prompt, Question
+from app.types import Call, Calling, Function, Generation, Limits, Prompt, Question
 from tests.fakes import fake_ports
 from tests.integration.openai_server import (
     COMPLETION,
     Reply,
     ScriptedEndpoint,
+    calling,
     closed_port,
     error,
     piece,
@@ -571,3 +572,99 @@ async def test_log_probabilities_are_added_or_missed(server: ScriptedEndpoint) -
         server.play(Reply())
         await made.generate(PROMPT)
         assert "logprobs" not in server.requests[0]
+
+
+# Function calling
+
+LOOK_UP = Function("look_up", "Finds a word.", {"type": "object", "properties": {"word": {"type": "string"}}})
+ASKING = replace(
+    PROMPT,
+    purpose="plan",
+    json_schema={"type": "object"},
+    calling=Calling((("system", "Call a tool."), ("user", "How many segments are there?")), (LOOK_UP,)),
+)
+JSON_REPLY = Reply(body={**COMPLETION, "choices": [{"finish_reason": "stop", "message": {"content": "{}"}}]})
+
+
+async def test_functions_are_declared_and_their_calls_returned(server: ScriptedEndpoint) -> None:
+    two = (("look_up", '{"word": "segment"}'), ("look_up", '{"word": "unit"}'))
+    server.play(calling(*two, prompt_tokens=70, completion_tokens=9))
+    async with generator(server.base_url) as made:
+        written = await made.generate(ASKING)
+    assert written.calls == (Call(*two[0]), Call(*two[1]))
+    assert (written.text, written.llm_calls, written.input_tokens, written.output_tokens) == ("", 1, 70, 9)
+    [request] = server.requests
+    assert request["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "look_up", "description": "Finds a word.", "parameters": dict(LOOK_UP.parameters)},
+        }
+    ]
+    assert request["tool_choice"] == "required"
+    assert request["messages"][0] == {"role": "system", "content": "Call a tool."}
+    assert "response_format" not in request
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        error(400, "unknown parameter", param="tools"),
+        error(400, "m does not support tools"),
+        error(400, '"auto" tool choice requires --enable-auto-tool-choice'),
+        error(404, "No endpoints found that support tool use"),
+        error(422, "extra fields not permitted: tool_choice"),
+        error(500, "tools param requires --jinja flag"),
+        error(501, "function calling is not implemented"),
+    ],
+)
+async def test_an_endpoint_without_functions_is_asked_for_json_at_once_and_from_then_on(
+    server: ScriptedEndpoint, refusal: Reply
+) -> None:
+    server.play(refusal, JSON_REPLY)
+    async with generator(server.base_url, max_retries=0) as made:
+        first, second = await made.generate(ASKING), await made.generate(ASKING)
+    assert [(one.text, one.calls, one.llm_calls) for one in (first, second)] == [("{}", (), 1)] * 2
+    assert ["tools" in request for request in server.requests] == [True, False, False]
+    assert server.requests[1]["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert server.requests[1]["messages"][0]["content"] == "Be brief."
+
+
+async def test_one_that_ignores_functions_is_asked_for_json_from_then_on(server: ScriptedEndpoint) -> None:
+    server.play(JSON_REPLY)
+    async with generator(server.base_url) as made:
+        written = [await made.generate(ASKING) for _ in range(2)]
+    assert [one.llm_calls for one in written] == [1, 1]
+    assert ["tools" in request for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(("tools", "sent"), [("true", [True, True]), ("false", [False, False])])
+async def test_a_setting_decides(server: ScriptedEndpoint, tools: str, sent: list[bool]) -> None:
+    server.play(JSON_REPLY)
+    async with generator(server.base_url, tools=tools) as made:
+        for _ in range(2):
+            await made.generate(ASKING)
+    assert ["tools" in request for request in server.requests] == sent
+
+
+async def test_told_to_call_functions_it_falls_back_on_nothing(server: ScriptedEndpoint) -> None:
+    server.play(error(400, "m does not support tools"))
+    async with generator(server.base_url, tools="true") as made:
+        with pytest.raises(UpstreamFailed, match="does not support tools"):
+            await made.generate(ASKING)
+    assert len(server.requests) == 1
+
+
+async def test_a_stream_is_asked_without_functions(server: ScriptedEndpoint) -> None:
+    server.play(Reply(events=(piece("Twelve.", "stop"), USAGE, "[DONE]")))
+    async with generator(server.base_url) as made:
+        await collect(made.stream(PROMPT))
+    assert "tools" not in server.requests[0]
+
+
+async def test_declared_functions_count_where_the_endpoint_counts_no_tokens(server: ScriptedEndpoint) -> None:
+    reply = calling(("look_up", "{}"))
+    reply.body.pop("usage")
+    server.play(reply)
+    async with generator(server.base_url) as made:
+        written = await made.generate(ASKING)
+    assert written.input_tokens == -(-ASKING.characters // 4) > PROMPT.characters // 4
