@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.types import OcrMode
@@ -110,18 +110,25 @@ class Settings(BaseSettings):
     usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
     usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
 
+    _build: int | None = PrivateAttr(default=None)
+
+    @property
+    def build(self) -> int | None:
+        """Of the collection, by its number; None is the one in use."""
+        return self._build
+
+    def of_build(self, number: int) -> "Settings":
+        """The same for a certain build."""
+        other = self.model_copy()
+        for name in ("version", "index_dir", "figures_file"):
+            other.__dict__.pop(name, None)
+        other._build = number
+        return other
+
     @cached_property
     def version(self) -> str:
         """The build that the collection's name stands for: its own name, or `<collection>@<number>` after a reindex."""
-        return name_of(self.collection, read_versions(self.data_dir, self.collection).current)
-
-    def of_version(self, version: str) -> "Settings":
-        """The same for another build."""
-        other = self.model_copy()
-        for name in ("index_dir", "figures_file"):
-            other.__dict__.pop(name, None)
-        other.__dict__["version"] = version
-        return other
+        return name_of(self.collection, self._build or read_versions(self.data_dir, self.collection).current)
 
     @cached_property
     def index_dir(self) -> Path:

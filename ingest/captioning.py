@@ -84,7 +84,8 @@ async def open_captioning(settings: Settings) -> AsyncIterator[Captioning | None
     if settings.caption_model is None:
         yield None
         return
-    from app.adapters.captioning import ChatCaptioner, KeptCaptions
+    from app.adapters.captioning import ChatCaptioner
+    from app.adapters.kept import KeptGenerator
     from app.adapters.openai_chat import OPENAI_URL, OpenAIGenerator
 
     chat = OpenAIGenerator(
@@ -97,7 +98,7 @@ async def open_captioning(settings: Settings) -> AsyncIterator[Captioning | None
     prices = Prices(settings.caption_usd_per_million_input_tokens, settings.caption_usd_per_million_output_tokens)
     pool = ProcessPool(pictures, 1, memory_bytes=settings.parse_memory_bytes)
     try:
-        kept = KeptCaptions(ChatCaptioner(chat), settings.captions_dir)
+        kept = ChatCaptioner(KeptGenerator(chat, settings.captions_dir))
         yield Captioning(kept, pool, prices, settings.caption_max_per_file)
     finally:
         pool.close()

@@ -110,7 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     delete.add_argument("--tenant", metavar="T", default="default", help="whose --source is meant (default: default)")
     commands.add_parser("verify", parents=[common], help="check that the index is whole; exit status 1 if not")
     commands.add_parser("figures", parents=[common], help="derive figures for an index that was built without them")
-    commands.add_parser("graph", parents=[common], help="derive the graph for an index that was built without it")
+    graph = commands.add_parser(
+        "graph", parents=[common], help="derive the graph for an index that was built without it"
+    )
+    graph.add_argument("--dry-run", action="store_true", help="write nothing; say what GRAPH_MODEL would cost")
     _fetch(commands.add_parser("fetch", parents=[common], epilog=_FETCH_EXAMPLES, formatter_class=raw, help="download"))
     _reindex(commands.add_parser("reindex", parents=[common], help="build it anew beside the old, and switch to it"))
     commands.add_parser("rollback", parents=[common], help="go back to what was in use before the last reindex")

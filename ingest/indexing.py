@@ -13,6 +13,7 @@ from app.ports import Embedder, SparseEncoder, WritableFigures, WritableStore
 from app.types import Chunk, ChunkVectors, Document, LegName, Removed, SparseVector
 from ingest.captioning import CaptionCost
 from ingest.parsing import Parsed
+from ingest.relating import RelatingCost
 from ingest.sources import Source
 
 _WINDOW = 256
@@ -63,6 +64,8 @@ class Filing:
     """Where pictures are put into words."""
     held: bool = False
     """The store has a record of this very document, finished or not."""
+    related: RelatingCost | None = None
+    """Where a model reads relations."""
 
 
 Filings: TypeAlias = "asyncio.Queue[Filing | None]"

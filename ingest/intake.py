@@ -39,6 +39,7 @@ from ingest.formats.reading import HEAD_BYTES, is_filing
 from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
 from ingest.pipeline import Batch, Options, Outcome
+from ingest.relating import open_relating
 from ingest.sources import Source
 
 log = logging.getLogger("sextant.intake")
@@ -281,6 +282,10 @@ class Intake:
         job = replace(job, pages=document.pages, chunks=document.chunks, chunks_total=document.chunks)
         read, to_read = batch.tally.ocr_pages
         job = replace(job, graph_seconds=seconds, ocr_pages=read, ocr_pages_total=to_read)
+        if related := outcome.relating:
+            usd = None if related.usd is None else str(related.usd)
+            job = replace(job, graph_llm_calls=related.llm_calls, graph_usd=usd)
+            job = replace(job, graph_input_tokens=related.input_tokens, graph_output_tokens=related.output_tokens)
         return replace(job, state="done", outcome=outcome.outcome, document_id=document.id, finished_at=_now())
 
     def _keep_original(self, upload: Path, document_id: str) -> None:
@@ -362,8 +367,8 @@ async def open_intake(
         jobs = Jobs.load(settings.data_dir / "jobs" / settings.collection)
     except BlockingIOError:
         raise StoreLocked(f"another process takes the uploads of {uploads}") from None
-    async with open_captioning(settings) as captioning:
-        limits = replace(limits, captioning=captioning)
+    async with open_captioning(settings) as captioning, open_relating(settings) as relating:
+        limits = replace(limits, captioning=captioning, relating=relating)
         intake = Intake(index, chunker, jobs, uploads, limits, settings.max_queued_jobs)
         await intake.recover()
         working = asyncio.create_task(intake.run())

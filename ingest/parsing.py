@@ -18,6 +18,7 @@ from ingest.extraction.declared import from_given, joined
 from ingest.extraction.entities import extract
 from ingest.extraction.figures import figures
 from ingest.extraction.metadata import read_metadata
+from ingest.extraction.model_relations import merged
 from ingest.formats.filing_text import FilingText
 from ingest.formats.ocr import INSTALL, is_installed
 from ingest.formats.reading import read_filing
@@ -91,7 +92,13 @@ class Parsed:
         return [figure for batch in self._batches("figures") for figure in batch]
 
     def records(self) -> list[Entity | Relation]:
-        return [record for batch in self._batches("records") for record in batch]
+        """Of entities of one key the last."""
+        return merged([record for batch in self._batches("records") for record in batch])
+
+    def add_records(self, records: Sequence[Entity | Relation]) -> None:
+        """To those there are; an entity in place of one of its key."""
+        with self.file.open("ab") as spool:
+            pickle.dump(("records", list(records)), spool, pickle.HIGHEST_PROTOCOL)
 
     def _batches(self, kind: str) -> Iterator[list[Any]]:
         with self.file.open("rb") as file:

@@ -22,6 +22,7 @@ from ingest.executors import MEMORY_BYTES, ProcessPool
 from ingest.indexing import Filing, Filings, Index, Indexer, Tally
 from ingest.parsing import GraphCost, Job, Parsed, parse, slug
 from ingest.registry import Registry
+from ingest.relating import Relating, RelatingCost
 from ingest.sidecars import Given, Sidecars
 from ingest.sources import LocalFile, Source, fetch, stem_of
 
@@ -46,6 +47,8 @@ class Outcome:
     """Of a filing newly written, where there is a graph."""
     captions: CaptionCost | None = None
     """Of a filing newly written, where pictures are put into words."""
+    relating: RelatingCost | None = None
+    """Of a filing newly written, where a model reads relations; of a dry run, what it would cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Options:
     """What is given about files; None keeps what was."""
     captioning: Captioning | None = None
     """None leaves pictures as they are."""
+    relating: Relating | None = None
+    """None keeps to the relations that rules find."""
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -233,12 +238,26 @@ class Batch:
         self.tally.seconds["parse"] += parsed.seconds
         self.tally.seconds["graph"] += parsed.graph.seconds if parsed.graph else 0.0
         older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
-        filing = Filing(source, parsed, bool(older), document.chunks, cost, document.id in self._registry)
+        related = await self._related(parsed)
+        filing = Filing(source, parsed, bool(older), document.chunks, cost, document.id in self._registry, related)
         if self._index:
             await filings.put(filing)
         else:
             self._done_with(filing)
             await self._finish(filing, document)
+
+    async def _related(self, parsed: Parsed) -> RelatingCost | None:
+        """What a model adds to a filing's graph, or what that would cost."""
+        relating = self._options.relating
+        if relating is None or parsed.graph is None:
+            return None
+        records = await asyncio.to_thread(parsed.records)
+        chunks = await asyncio.to_thread(lambda: [chunk for batch in parsed.chunks() for chunk in batch])
+        if self._index is None:
+            return relating.estimate(parsed.document, records, chunks)
+        more, cost = await relating.records(parsed.document, records, chunks)
+        await asyncio.to_thread(parsed.add_records, more)
+        return cost
 
     def _fail(self, source: Source, error: DocumentError) -> None:
         self._ahead.release()
@@ -257,7 +276,8 @@ class Batch:
             await self._index.publish(replace(document, replaces=tuple(each.id for each in old)))
         self._registry.put(document)
         outcome: OutcomeName = "replaced" if filing.replaces else "created"
-        self._report(Outcome(filing.source, outcome, document, None, None, filing.parsed.graph, filing.captions))
+        costs = (filing.parsed.graph, filing.captions, filing.related)
+        self._report(Outcome(filing.source, outcome, document, None, None, *costs))
 
     def _outdated(self, source: Source, document: Document) -> list[Document]:
         """Other versions of the same source, what a killed run left of one included, but for bytes still at work."""

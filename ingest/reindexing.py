@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from itertools import groupby
@@ -18,12 +18,14 @@ from rich.text import Text
 from app.errors import DocumentError, IndexMismatch
 from app.settings import Settings
 from app.types import Document
-from app.versions import Versions, builds, name_of, read_versions, remove_build, write_versions
+from app.versions import Versions
+from ingest.builds import Builds, open_builds
 from ingest.captioning import open_captioning
 from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, USAGE
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options
+from ingest.relating import open_relating
 from ingest.report import Report, write_json
 from ingest.sidecars import Given, Sidecars
 from ingest.sources import Source, fetch, hash_file
@@ -44,46 +46,75 @@ class _AsBefore(Sidecars):
 
 
 async def reindex(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
-    """Raises StoreLocked while a service has the index. A run that was killed is taken up by the next."""
-    if settings.qdrant_url:
-        report.error(
-            "reindex works on the embedded index; with QDRANT_URL ingest into another COLLECTION and switch to it"
-        )
-        return USAGE
-    async with open_index(settings, False) as old:
-        documents = [d for d in await old.store.documents() if d.state == "ready"]
+    """Raises StoreLocked while a service has the embedded index. A run that was killed is taken up by the next."""
+    async with open_builds(settings) as builds, open_index(settings, False) as old:
+        if options.dry_run:
+            with TemporaryDirectory(prefix="sextant-") as folder:
+                documents = await _ready(old)
+                found = await asyncio.to_thread(_originals, documents, settings.originals_dir, Path(folder))
+            complete = _all_found(documents, found, options, report)
+            if complete:
+                _tell(options, "forecast", f"{len(found)} documents would be built anew", documents=len(found))
+            return OK if complete else SOME_FAILED
+        versions = await builds.read()
+        new = max(versions.current, versions.previous or 0) + 1
+        async with _opened(settings.of_build(new), new, builds, open_index) as index:
+            if not await _follow(options, settings, old, index, report):
+                return SOME_FAILED
+            await builds.switch(Versions(new, versions.current))
+        if options.drop_old:
+            await _prune(builds)
+    at_once = (
+        "answers from it at once; start it again for its figures" if settings.qdrant_url else "uses it from its start"
+    )
+    text = f"{settings.collection} is now build {new}; a service {at_once}"
+    _tell(options, "switched", text, build=new)
+    return OK
+
+
+async def _follow(options: argparse.Namespace, settings: Settings, old: Index, new: Index, report: Report) -> bool:
+    """Whether the new build has all that the old one has; the old one may change meanwhile where a server keeps it."""
+    built: list[Document] = []
+    while built != (documents := await _ready(old)):
+        built = documents
         with TemporaryDirectory(prefix="sextant-") as folder:
             found = await asyncio.to_thread(_originals, documents, settings.originals_dir, Path(folder))
-            missing = [document for document in documents if document.id not in found]
-            for document in missing:
-                report.error(f"{document.id}: {document.meta.source} is gone or has changed, and no copy was kept")
-            if missing and not options.allow_missing:
-                report.error(
-                    f"{len(missing)} of {len(documents)} documents cannot be read again; --allow-missing drops them"
+            if not _all_found(documents, found, options, report):
+                return False
+            async with open_captioning(settings) as captioning, open_relating(settings) as relating:
+                limits = Options(
+                    workers=options.workers,
+                    graph=settings.graph,
+                    ocr=settings.ocr,
+                    captioning=captioning,
+                    relating=relating,
                 )
-                return SOME_FAILED
-            if options.dry_run:
-                _tell(options, "forecast", f"{len(found)} documents would be built anew", documents=len(found))
-                return OK
-            versions = read_versions(settings.data_dir, settings.collection)
-            new = max(versions.current, versions.previous or 0) + 1
-            building = settings.of_version(name_of(settings.collection, new))
-            async with _opened(building, new, open_index) as index, open_captioning(settings) as captioning:
-                limits = Options(workers=options.workers, graph=settings.graph, ocr=settings.ocr, captioning=captioning)
-                whole = await _build(settings, index, limits, [d for d in documents if d.id in found], found, report)
+                whole = await _build(settings, new, limits, [d for d in documents if d.id in found], found, report)
         if not whole and not options.allow_missing:
             report.error("nothing is switched, for some filings failed; the same command tries them again")
-            return SOME_FAILED
-        write_versions(settings.data_dir, settings.collection, Versions(new, versions.current))
-    if options.drop_old:
-        _prune(settings)
-    _tell(
-        options,
-        "switched",
-        f"{settings.collection} is now build {new}; a service started from now on uses it",
-        build=new,
-    )
-    return OK
+            return False
+        kept = {document.id for document in documents}
+        for document in await new.store.documents():
+            if document.id not in kept:
+                await new.remove(document)
+    return True
+
+
+async def _ready(index: Index) -> list[Document]:
+    return [document for document in await index.store.documents() if document.state == "ready"]
+
+
+def _all_found(
+    documents: Sequence[Document], found: Mapping[str, Path], options: argparse.Namespace, report: Report
+) -> bool:
+    """Or whether what is missing may be."""
+    missing = [document for document in documents if document.id not in found]
+    for document in missing:
+        report.error(f"{document.id}: {document.meta.source} is gone or has changed, and no copy was kept")
+    if missing and not options.allow_missing:
+        report.error(f"{len(missing)} of {len(documents)} documents cannot be read again; --allow-missing drops them")
+        return False
+    return True
 
 
 def _originals(documents: Sequence[Document], kept: Path, folder: Path) -> dict[str, Path]:
@@ -108,13 +139,13 @@ def _originals(documents: Sequence[Document], kept: Path, folder: Path) -> dict[
 
 
 @asynccontextmanager
-async def _opened(building: Settings, number: int, open_index: OpenIndex) -> AsyncIterator[Index]:
+async def _opened(building: Settings, number: int, builds: Builds, open_index: OpenIndex) -> AsyncIterator[Index]:
     """What an earlier run has built of it, unless that was by other settings."""
     try:
         async with open_index(building, True):
             pass
     except IndexMismatch:
-        remove_build(building.data_dir, building.collection, number)
+        await builds.remove(number)
     async with open_index(building, True) as index:
         yield index
 
@@ -147,12 +178,13 @@ async def _build(
 
 async def rollback(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     """To the build that was in use before; the same again undoes it."""
-    versions = read_versions(settings.data_dir, settings.collection)
-    if versions.previous is None or versions.previous not in builds(settings.data_dir, settings.collection):
-        report.error("there is no earlier build to go back to")
-        return USAGE
-    async with open_index(settings, False):
-        write_versions(settings.data_dir, settings.collection, Versions(versions.previous, versions.current))
+    async with open_builds(settings) as builds:
+        versions = await builds.read()
+        if versions.previous is None or versions.previous not in await builds.existing():
+            report.error("there is no earlier build to go back to")
+            return USAGE
+        async with open_index(settings, False):
+            await builds.switch(Versions(versions.previous, versions.current))
     report.error(
         f"{settings.collection} is build {versions.previous} again; set the models back that it was built with"
     )
@@ -161,10 +193,19 @@ async def rollback(options: argparse.Namespace, settings: Settings, open_index: 
 
 async def prune(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     """Remove every build but the one in use."""
-    async with open_index(settings, False):
-        removed = _prune(settings)
+    async with open_builds(settings) as builds, open_index(settings, False):
+        removed = await _prune(builds)
     _tell(options, "pruned", f"{len(removed)} builds removed", builds=removed)
     return OK
+
+
+async def _prune(builds: Builds) -> list[int]:
+    current = (await builds.read()).current
+    await builds.switch(Versions(current))
+    others = [each for each in await builds.existing() if each != current]
+    for each in others:
+        await builds.remove(each)
+    return others
 
 
 def _tell(options: argparse.Namespace, kind: str, text: str, **fields: Any) -> None:
@@ -172,12 +213,3 @@ def _tell(options: argparse.Namespace, kind: str, text: str, **fields: Any) -> N
         write_json(kind, fields)
     else:
         Console(highlight=False, soft_wrap=True).print(Text(text))
-
-
-def _prune(settings: Settings) -> list[int]:
-    versions = read_versions(settings.data_dir, settings.collection)
-    others = [each for each in builds(settings.data_dir, settings.collection) if each != versions.current]
-    write_versions(settings.data_dir, settings.collection, Versions(versions.current))
-    for each in others:
-        remove_build(settings.data_dir, settings.collection, each)
-    return others

@@ -17,6 +17,7 @@ from app.types import Document
 from ingest.captioning import CaptionCost
 from ingest.indexing import Tally
 from ingest.pipeline import OUTCOMES, Outcome
+from ingest.relating import RelatingCost, summed
 
 _STYLES = {"created": "green", "replaced": "cyan", "unchanged": "dim", "failed": "bold red", "removed": "yellow"}
 
@@ -48,6 +49,10 @@ class Outcomes:
 
     def failures(self) -> list[Outcome]:
         return [outcome for outcome in self.every if outcome.outcome == "failed"]
+
+    def relating(self) -> list[RelatingCost]:
+        """What a model read, or would read, of each filing."""
+        return [outcome.relating for outcome in self.every if outcome.relating]
 
     def summary(self, tally: Tally) -> Summary:
         counts = Counter(outcome.outcome for outcome in self.every)
@@ -87,6 +92,8 @@ class JsonReport:
         if captions := outcome.captions:
             usd = None if captions.usd is None else str(captions.usd)
             line |= {"captions": {**asdict(captions), "usd": usd}}
+        if related := outcome.relating:
+            line |= {"model_relations": as_json(related)}
         if outcome.reason:
             line |= {"reason": outcome.reason, "detail": outcome.detail}
         write_json("file", line)
@@ -101,6 +108,8 @@ class JsonReport:
         write_json("error", {"detail": text})
 
     def end(self, tally: Tally) -> None:
+        if costs := self.outcomes.relating():
+            write_json("model_relations", as_json(summed(costs)))
         write_json("summary", asdict(self.outcomes.summary(tally)))
 
 
@@ -153,6 +162,8 @@ class TextReport:
         self._progress.stop()
         summary = self.outcomes.summary(tally)
         failures = self.outcomes.failures()
+        if len(costs := self.outcomes.relating()) > 1:
+            self._console.print(Text(f"\nin all: {related(summed(costs))}"))
         if failures and len(self.outcomes.every) > len(failures):
             self._console.print(Text(f"\n{len(failures)} failed:", "bold red"))
             for outcome in failures:
@@ -197,6 +208,8 @@ def described(outcome: Outcome) -> str:
         parts.append(f"{graph.entities} entities and {graph.relations} relations in {graph.seconds:.1f} s")
     if captions := outcome.captions:
         parts.append(_captioned(captions))
+    if outcome.relating:
+        parts.append(related(outcome.relating))
     if document.repaired:
         parts.append("repaired, text may be missing")
     if document.ocr_pages:
@@ -205,6 +218,21 @@ def described(outcome: Outcome) -> str:
         numbers = ", ".join(map(str, document.empty_pages[:10])) + (", ..." if len(document.empty_pages) > 10 else "")
         parts.append(f"no text on page{'s' if len(document.empty_pages) > 1 else ''} {numbers}")
     return " · ".join(parts)
+
+
+def as_json(cost: RelatingCost) -> dict[str, Any]:
+    return {**asdict(cost), "usd": None if cost.usd is None else str(cost.usd), "seconds": round(cost.seconds, 3)}
+
+
+def related(cost: RelatingCost) -> str:
+    """What a model added, or would read, and at which price."""
+    tokens = f"{cost.input_tokens:,} tokens read and {cost.output_tokens:,} written"
+    usd = "price unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
+    if cost.estimated:
+        return f"a model would read {cost.passages} passages by {cost.llm_calls} calls: at most {tokens}, {usd}"
+    found = f"{cost.relations} relations by a model, {cost.dropped} not borne out by their page"
+    failed = f", {cost.failed} failed" if cost.failed else ""
+    return f"{found}, {cost.llm_calls} calls{failed}, {tokens}, {usd}"
 
 
 def _captioned(cost: CaptionCost) -> str:
@@ -234,6 +262,13 @@ def write_metrics(path: Path, outcomes: Outcomes, tally: Tally) -> None:
         documents.labels(outcome.outcome).inc()
         if outcome.reason:
             failures.labels(outcome.reason).inc()
+    calls = Counter("rag_ingest_graph_llm_calls", "Calls to a model that reads relations.", registry=registry)
+    tokens = Counter("rag_ingest_graph_tokens", "Tokens it read and wrote.", ["direction"], registry=registry)
+    for cost in outcomes.relating():
+        if not cost.estimated:
+            calls.inc(cost.llm_calls)
+            tokens.labels("input").inc(cost.input_tokens)
+            tokens.labels("output").inc(cost.output_tokens)
     pages.inc(tally.pages)
     for stage, busy in tally.seconds.items():
         seconds.labels(stage).inc(busy)

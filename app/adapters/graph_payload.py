@@ -49,6 +49,7 @@ def record_payload(record: Entity | Relation) -> Payload:
     else:
         own |= {"record": "relation", "keys": [record.subject, record.object], "predicate": record.predicate}
         own |= {"subject_name": record.subject_name, "object_name": record.object_name, "detail": record.detail}
+        own |= {"model": record.model} if record.model else {}
         mentions = (record.mention,)
     own["chunks"] = list(dict.fromkeys(mention.chunk_id for mention in mentions))
     own["mentions"] = [[own["chunks"].index(m.chunk_id), m.page, m.start, m.end] for m in mentions]
@@ -79,6 +80,7 @@ def record_from(kind: type[R], payload: Mapping[str, Any]) -> R:
         detail=payload.get("detail"),
         mention=mentions[0],
         meta=meta,
+        model=payload.get("model"),
     )
 
 

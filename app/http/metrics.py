@@ -72,6 +72,9 @@ class Metrics:
         self._file_failures = self._counter("rag_ingest_failures_total", "Uploads that failed, by reason.", "reason")
         self._file_pages = self._counter("rag_ingest_pages_total", "Pages of uploads that were indexed.")
         self._graph_seconds = self._counter("rag_ingest_graph_seconds_total", "Spent on the graph of uploads.")
+        self._graph_calls = self._counter("rag_ingest_graph_llm_calls_total", "LLM calls for the graph of uploads.")
+        self._graph_tokens = self._counter("rag_ingest_graph_tokens_total", "Tokens of those calls.", "direction")
+        self._graph_usd = self._counter("rag_ingest_graph_usd_total", "Price of those calls, where prices are known.")
         self._queue = Gauge("rag_ingest_queue", "Uploads not yet indexed.", registry=self.registry)
 
     def job(self, job: Job) -> None:
@@ -82,6 +85,10 @@ class Metrics:
         if job.outcome in ("created", "replaced"):
             self._file_pages.inc(job.pages)
             self._graph_seconds.inc(job.graph_seconds)
+            self._graph_calls.inc(job.graph_llm_calls)
+            self._graph_tokens.labels("input").inc(job.graph_input_tokens)
+            self._graph_tokens.labels("output").inc(job.graph_output_tokens)
+            self._graph_usd.inc(float(job.graph_usd or 0))
 
     def queue(self, length: int) -> None:
         self._queue.set(length)

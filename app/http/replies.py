@@ -355,6 +355,18 @@ class ProgressReply(TypedDict):
     """0 until the file is parsed."""
 
 
+class GraphCostReply(TypedDict):
+    """What the filing's entities and relations took."""
+
+    seconds: float
+    """By rules."""
+    llm_calls: int
+    """By a model that reads relations, where one does."""
+    tokens: TokensReply
+    usd: str | None
+    """null where a price is unknown, or nothing was called."""
+
+
 class JobReply(TypedDict):
     job_id: str
     filename: str
@@ -364,6 +376,7 @@ class JobReply(TypedDict):
     bytes: int
     state: JobState
     progress: ProgressReply
+    graph: GraphCostReply
     outcome: JobOutcome | None
     document_id: str | None
     reason: str | None
@@ -388,6 +401,12 @@ def job_reply(job: Job) -> JobReply:
             "ocr_pages_total": job.ocr_pages_total,
             "chunks": job.chunks,
             "chunks_total": job.chunks_total,
+        },
+        "graph": {
+            "seconds": round(job.graph_seconds, 3),
+            "llm_calls": job.graph_llm_calls,
+            "tokens": {"input": job.graph_input_tokens, "output": job.graph_output_tokens},
+            "usd": job.graph_usd,
         },
         "outcome": job.outcome,
         "document_id": job.document_id,

@@ -30,6 +30,7 @@ from ingest.commands import graph as graph_commands
 from ingest.formats.ocr import INSTALL, is_installed
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options
+from ingest.relating import Relating, open_relating
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
 from ingest.sidecars import Sidecars
 from ingest.sources import Source, find_sources
@@ -109,8 +110,10 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
 
 
 async def _ingest(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
-    async with open_captioning(settings) as captioning:
-        return await _add(options, settings, open_index, report, None if options.dry_run else captioning)
+    async with open_captioning(settings) as captioning, open_relating(settings) as relating:
+        if options.dry_run:
+            captioning = None
+        return await _add(options, settings, open_index, report, captioning, relating)
 
 
 async def _add(
@@ -119,6 +122,7 @@ async def _add(
     open_index: OpenIndex,
     report: Report,
     captioning: Captioning | None,
+    relating: Relating | None,
 ) -> int:
     sources = await asyncio.to_thread(lambda: list(find_sources(options.paths)))
     if not any(source.problem is None for source in sources):
@@ -140,6 +144,7 @@ async def _add(
         ocr=ocr,
         sidecars=options.metadata or Sidecars(),
         captioning=captioning,
+        relating=relating,
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:
@@ -242,8 +247,8 @@ async def _figures(options: argparse.Namespace, settings: Settings, open_index: 
 
 
 async def _graph(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
-    async with open_index(settings, False) as index:
-        return await graph_commands.derive(options, index, report)
+    async with open_index(settings, False) as index, open_relating(settings) as relating:
+        return await graph_commands.derive(options, index, report, relating)
 
 
 async def _fetch(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

@@ -232,8 +232,7 @@ class _Extraction:
         if kind in ("segment", "product"):
             usable = len(plain) > 2 and plain not in _BOILERPLATE and (kind == "segment" or not self._ordinary(name))
             return (f"{kind}:{self._self.partition(':')[2]}/{plain}" if usable else None), name
-        barred = plain in _BOILERPLATE or _NOT_A_NAME.search(name) or _LEGAL_ALONE.fullmatch(name)
-        if barred or not 1 < len(plain) <= 70 or self._ordinary(name):
+        if not is_name(name) or self._ordinary(name):
             return None, name
         if kind == "place":
             return f"place:{plain}", name
@@ -271,6 +270,13 @@ class _Extraction:
                 yield Entity(
                     self._document_id, key, found.type, name, tuple(found.aliases), kept, len(mentions), self._meta
                 )
+
+
+def is_name(name: str) -> bool:
+    """Whether it may name a company or place, rather than what every filing speaks of."""
+    plain = normalised(name)
+    barred = plain in _BOILERPLATE or _NOT_A_NAME.search(name) or _LEGAL_ALONE.fullmatch(name)
+    return not barred and 1 < len(plain) <= 70
 
 
 def risk_factors(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:

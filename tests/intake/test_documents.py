@@ -1,6 +1,7 @@
 """Documents over HTTP: uploaded, followed, replaced and removed, over the real embedded index."""
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from app.errors import IndexMissing
 from tests.http.test_operations import samples
 from tests.ingest.filings import prose, write_pdf
 from tests.intake.serving import finished, ingested, serving, upload
+from tests.integration.openai_server import COMPLETION, Reply, scripted_endpoint
 
 pytestmark = pytest.mark.anyio
 KEYS = {"ann": {}, "bob": {"tenant": "other"}, "eve": {"groups": ["public", "board"]}, "joe": {"groups": ["board"]}}
@@ -205,3 +207,27 @@ async def test_files_of_every_kind_are_kept_to_be_read_again(data: Path, name: s
         assert kept.read_bytes() == page
         await client.delete(f"/documents/{kept.name}")
     assert not kept.exists()
+
+
+async def test_what_a_model_read_of_an_upload_s_relations_is_on_its_bill_and_in_the_metrics(
+    tmp_path: Path, data: Path
+) -> None:
+    text = "Cedar Foods, Inc. grows the wheat that Dogwood Bakeries LLC\nand others buy each year from its farms."
+    quote = "Cedar Foods, Inc. grows the wheat that Dogwood Bakeries LLC"
+    claim = {"passage": 1, "quote": quote, "subject": "Cedar Foods, Inc.", "relation": "customer", "detail": ""}
+    content = json.dumps({"relations": [{**claim, "object": "Dogwood Bakeries LLC"}]})
+    message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+    usage = {"prompt_tokens": 900, "completion_tokens": 40}
+    with scripted_endpoint() as endpoint:
+        endpoint.play(Reply(body={**COMPLETION, "choices": [message], "usage": usage}))
+        known: dict[str, Any] = {"graph": True, "graph_model": "read-1", "graph_base_url": endpoint.base_url}
+        prices = {"graph_usd_per_million_input_tokens": 1, "graph_usd_per_million_output_tokens": 10}
+        async with serving(data, **known, **prices) as client:
+            job = await finished(client, await upload(client, "cedar.pdf", pdf(tmp_path, text)))
+            got = await samples(client)
+    assert job["graph"]["seconds"] > 0
+    assert (job["graph"]["llm_calls"], job["graph"]["usd"]) == (1, "0.0013")
+    assert job["graph"]["tokens"] == {"input": 900, "output": 40}
+    assert got["rag_ingest_graph_llm_calls_total"] == 1
+    assert got['rag_ingest_graph_tokens_total{direction="input"}'] == 900
+    assert got["rag_ingest_graph_usd_total"] == pytest.approx(0.0013)
