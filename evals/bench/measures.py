@@ -76,9 +76,12 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
 
 
-def memory_mib(pid: int | None = None) -> float | None:
-    """Resident memory of a process (default: this one), mapped files that were touched included; None off Linux."""
-    status = Path(f"/proc/{pid or 'self'}/status")
+def memory_mib(pid: int | None = None, *, peak: bool = False) -> float | None:
+    """Resident memory of a process (default: this one), or the most it has had so far; None off Linux.
+
+    Mapped files that were touched are included.
+    """
+    status, field = Path(f"/proc/{pid or 'self'}/status"), "VmHWM" if peak else "VmRSS"
     if not status.exists():
         return None
-    return next(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return next(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith(field))

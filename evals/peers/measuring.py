@@ -1,0 +1,172 @@
+"""One contender from nothing to the last client: its index, its first answer, its passages, its speed, its memory."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx
+
+from evals import measures
+from evals.bench.load import TIMEOUT_S, Client
+from evals.bench.measures import Say, Scale, memory_mib
+from evals.bench.report import as_json
+from evals.bench.startup import SERVICE, service, throughput
+from evals.demo import environment
+from evals.errors import SubjectError
+from evals.measures import Reply
+from evals.peers.corpus import Corpus
+from evals.peers.runners.serving import BUILT
+from evals.questions import Question, stem
+from evals.subjects import System, parse_system
+
+Contender: TypeAlias = dict[str, Any]
+"""What was measured of one, as JSON: files, chunks, seconds, first_answer_s, memory and, by system, what it found."""
+
+K = 10
+OURS = "sextant"
+PEER_SYSTEMS = ("dense", "hybrid")
+OUR_SYSTEMS = ("naive", "hybrid", "hybrid:query_filters=false")
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", "LANGSMITH_TRACING": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What every contender is given."""
+
+    corpus: Corpus
+    filings: Path
+    """A folder with the corpus' files alone."""
+    model: str
+    """Folder or hub name of the embedding model."""
+    scale: Scale
+
+    @property
+    def texts(self) -> list[str]:
+        return [question.text for question in self.corpus.questions]
+
+
+def measure_peer(command: Sequence[str], folder: Path, work: Work, say: Say) -> Contender:
+    """A process by `runners.serving`'s protocol; `command` is what it is started with, its arguments not yet.
+
+    Raises SubjectError where it does not come up or does not answer.
+    """
+    built = folder / BUILT
+    built.unlink(missing_ok=True)
+    say(f"{folder.name} indexes {work.corpus.pages} pages; its log: {folder / 'service.log'}")
+    began = time.perf_counter()
+    given = [*command, str(work.filings), work.model, str(K)]
+    with service(given, folder, **_OFFLINE) as (url, pid):
+        first = _first_answer(url, work, began)
+        held = json.loads(built.read_text("utf-8"))
+        systems = _asked(url, PEER_SYSTEMS, work, say) | _loaded(url, PEER_SYSTEMS, work, folder, say)
+        memory = {"after_load_mib": memory_mib(pid), "peak_mib": memory_mib(pid, peak=True)}
+    return {**held, "first_answer_s": first, "memory": memory, "systems": _merged(systems)}
+
+
+def measure_ours(folder: Path, work: Work, say: Say) -> Contender:
+    """Ingested by the worker with its defaults; asked over HTTP without answers, as peers give none, and with them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    say(f"{OURS} indexes {work.corpus.pages} pages")
+    began = time.perf_counter()
+    summary, ingest_peak = _ingested(folder, work)
+    seconds = time.perf_counter() - began
+    command = (sys.executable, "-m", "evals.peers.passages_only")
+    with service(command, folder, **_OFFLINE) as (url, pid):
+        first = _first_answer(url, work, began)
+        systems = _asked(url, OUR_SYSTEMS, work, say) | _loaded(url, OUR_SYSTEMS[:2], work, folder, say)
+        after, peak = memory_mib(pid), memory_mib(pid, peak=True)
+    with service(SERVICE, folder, **_OFFLINE) as (url, _):
+        _first_answer(url, work, began)
+        answering = _loaded(url, OUR_SYSTEMS[:2], work, folder, say)
+    systems |= {(f"{name}, answering", what): found for (name, what), found in answering.items()}
+    return {
+        "files": summary["created"],
+        "chunks": summary["chunks"],
+        "seconds": seconds,
+        "first_answer_s": first,
+        "memory": {"after_load_mib": after, "peak_mib": None if peak is None else max(peak, ingest_peak)},
+        "systems": _merged(systems),
+    }
+
+
+def _ingested(folder: Path, work: Work) -> tuple[dict[str, Any], float]:
+    """The worker's summary and the MiB of its largest process at its largest."""
+    command = [sys.executable, "-m", "ingest", str(work.filings), "--json"]
+    given, log = environment(folder, EMBEDDING_CACHE="", **_OFFLINE), folder / "ingest.jsonl"
+    with log.open("w") as lines:
+        process = subprocess.Popen(command, cwd=folder, env=given, stdout=lines, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SubjectError(f"the ingestion failed with status {process.returncode}; see {log}")
+    found: dict[str, Any] = json.loads(log.read_text("utf-8").splitlines()[-1])
+    return found, used.ru_maxrss / 1024
+
+
+def _first_answer(url: str, work: Work, began: float) -> float:
+    client = Client(url)
+    status, _ = client.ask("hybrid", work.texts[0])
+    seconds = time.perf_counter() - began
+    client.close()
+    if status != 200:
+        raise SubjectError(f"the first answer has status {status}")
+    return seconds
+
+
+Part: TypeAlias = dict[tuple[str, str], Any]
+"""By system and what was measured of it."""
+
+
+def _asked(url: str, names: Sequence[str], work: Work, say: Say) -> Part:
+    """Measures by question and the mean characters of K passages."""
+    found: Part = {}
+    questions = work.corpus.questions
+    with httpx.Client(base_url=url, timeout=TIMEOUT_S) as client:
+        for system in map(parse_system, names):
+            say(f"asking {system.name} {len(questions)} questions")
+            replies = {question.id: _reply(client, system, question) for question in questions}
+            found[system.name, "quality"] = measures.retrieval(questions, replies, K)
+            lengths = [sum(len(p["text"]) for p in reply["passages"]) for reply in replies.values()]
+            found[system.name, "characters"] = statistics.fmean(lengths)
+    return found
+
+
+def _reply(client: httpx.Client, system: System, question: Question) -> Reply:
+    asked = {"question": question.text, "k": K, "options": dict(system.options)}
+    try:
+        response = client.post(f"/query/{system.arch}", json=asked)
+        response.raise_for_status()
+    except httpx.HTTPError as error:
+        raise SubjectError(f"{system.name} did not answer {question.id}: {error}") from error
+    return credited(response.json(), question)
+
+
+def credited(reply: Reply, question: Question) -> Reply:
+    """A passage that runs over several pages stands on the first of them that holds evidence, if any does."""
+    return {**reply, "passages": [{**p, "page": _page(p, question)} for p in reply["passages"]]}
+
+
+def _page(passage: Mapping[str, Any], question: Question) -> int:
+    first: int = passage["page"]
+    covered = range(first, (passage.get("last_page") or first) + 1)
+    return next((page for page in covered if (stem(passage["source"]), page) in question.pages), first)
+
+
+def _loaded(url: str, archs: Sequence[str], work: Work, folder: Path, say: Say) -> Part:
+    return {(arch, "speed"): as_json(throughput(url, arch, work.texts, folder, work.scale, say)) for arch in archs}
+
+
+def _merged(parts: Part) -> dict[str, dict[str, Any]]:
+    systems: dict[str, dict[str, Any]] = {}
+    for (name, what), found in parts.items():
+        systems.setdefault(name, {})[what] = found
+    return systems
