@@ -21,6 +21,8 @@ _GENERIC = frozenset(
 _WORD = re.compile(r"[^\W_]+(?:[&.][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _HONORIFIC = frozenset("mr mrs ms miss dr sir prof jr sr ii iii iv".split())
+_CODE = r"\b([A-Z0-9]{18}[0-9]{2})\b"
+_LEI = re.compile(rf"\b(?:LEI|Legal Entity Identifier)\b[^\n]{{0,40}}?{_CODE}|{_CODE}(?=[^\n]{{0,30}}\bLEI\b)")
 _LONGEST = 7
 """Words of a name at most."""
 
@@ -43,9 +45,26 @@ def normalised(name: str) -> str:
     return " ".join(part for part in core if part != "and") or " ".join(core)
 
 
-def company_key(name: str, cik: str | None = None) -> str:
-    """By the registry's number where it is known, else by the name."""
-    return f"company:{cik}" if cik else f"company:{normalised(name)}"
+def company_key(name: str, cik: str | None = None, lei: str | None = None) -> str:
+    """By a registry's number where one is known, EDGAR's before the LEI, else by the name."""
+    number = cik or (lei and lei.casefold())
+    return f"company:{number or normalised(name)}"
+
+
+def stated_lei(text: str) -> str | None:
+    """The first Legal Entity Identifier that a text calls one and whose check digits are right (ISO 17442)."""
+    for match in _LEI.finditer(text):
+        found = match[1] or match[2]
+        if is_lei(found):
+            return found
+    return None
+
+
+def is_lei(code: str) -> bool:
+    """Twenty letters and digits that, letters counted from A = 10, leave 1 when divided by 97 (ISO 7064, MOD 97-10)."""
+    if not re.fullmatch("[A-Z0-9]{18}[0-9]{2}", code):
+        return False
+    return int("".join(str(int(character, 36)) for character in code)) % 97 == 1
 
 
 def person_key(name: str, company: str) -> str:
@@ -115,11 +134,13 @@ def merges(entities: Iterable[Entity]) -> tuple[Merge, ...]:
 
 
 def _outranks(other: str, key: str) -> bool:
-    """A registry's number before a name, a longer name before a shorter."""
-    names = (other.partition(":")[2], key.partition(":")[2])
-    if names[0].isdigit() != names[1].isdigit():
-        return names[0].isdigit()
-    return len(names[0]) > len(names[1])
+    """EDGAR's number before an LEI, an LEI before a name, a longer name before a shorter."""
+    return _standing(other) > _standing(key)
+
+
+def _standing(key: str) -> tuple[int, int]:
+    name = key.partition(":")[2]
+    return (2, 0) if name.isdigit() else (1, 0) if is_lei(name.upper()) else (0, len(name))
 
 
 def canonical(entities: Iterable[Entity]) -> Mapping[str, str]:

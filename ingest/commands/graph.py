@@ -16,16 +16,19 @@ from ingest.extraction.model_relations import merged
 from ingest.indexing import Index
 from ingest.relating import Relating, RelatingCost, summed
 from ingest.report import Report, as_json, related, write_json
-from ingest.verification import chunks_of, pages_of
+from ingest.verification import chunks_of, orphaned_records, pages_of
 
 
 async def derive(options: argparse.Namespace, index: Index, report: Report, relating: Relating | None) -> int:
-    """Entities and relations of every document, in place of those it had. Nothing is embedded.
+    """Entities and relations of every document, in place of those it had; those of no document go. Nothing is embedded.
 
     A dry run says what a model that reads relations would cost, and writes nothing.
     """
     costs: list[RelatingCost] = []
-    for document in await index.store.documents():
+    documents = await index.store.documents()
+    for orphan in await orphaned_records(index.store, documents) if not options.dry_run else ():
+        await index.store.delete_records(orphan)
+    for document in documents:
         if document.state != "ready":
             continue
         began = time.perf_counter()

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from typing import Any
 
 from app.graph.names import (
     company_aliases,
@@ -18,6 +19,7 @@ from app.graph.names import (
     person_aliases,
     person_key,
     person_words,
+    stated_lei,
     words,
 )
 from app.graph.themes import BY_NAME, mentions_of, theme_key, themes_of_factor
@@ -63,6 +65,8 @@ _RISKS = "risk factors"
 _APPENDED = re.compile(r"\bexhibits?\b|\bform 10-k summary\b", re.I)
 """Sections in which contracts follow: rules read them, the tagger does not."""
 _HEADING_CHARS = 240
+_COVER = 20
+"""First chunks, in which a filing says who files it."""
 _STARTS = re.compile(r"[A-Z“\"*]")
 """A bullet or a small letter continues what is above."""
 
@@ -97,7 +101,8 @@ class _Extraction:
         self._shorts: dict[str, str] = {}
         """Short name -> key of the company for which the text defines it."""
         self._registrant = meta.company or meta.title
-        self._self = company_key(self._registrant, meta.cik)
+        self._lei = next((lei for chunk in chunks[:_COVER] if (lei := stated_lei(chunk.text))), None)
+        self._self = company_key(self._registrant, meta.cik, self._lei)
 
     def records(self, pages: Sequence[Page]) -> list[Entity | Relation]:
         self._add_registrant()
@@ -106,6 +111,7 @@ class _Extraction:
         self._add_themes()
         self._add_risks({page.number: page.text for page in pages})
         self._settle()
+        self._anchor()
         for phrase, mentions in concepts(self._chunks):
             for mention in mentions:
                 self._add(f"concept:{phrase}", "concept", phrase, (phrase,), mention)
@@ -113,6 +119,7 @@ class _Extraction:
 
     def _add_registrant(self) -> None:
         aliases = company_aliases(self._registrant, self._meta.ticker)
+        aliases += (self._lei.casefold(),) if self._lei else ()
         own = self._entry(self._self, "company", self._registrant, aliases)
         spoken = sorted(
             {self._registrant, *(" ".join(p.capitalize() for p in aliases[0].split()),)}, key=len, reverse=True
@@ -185,6 +192,15 @@ class _Extraction:
             for key in keys:
                 if key != best and not (key in related and best in related):
                     del self._found[key]
+
+    def _anchor(self) -> None:
+        """Both ends of a relation are entities: one that is nowhere named is mentioned by what states the relation."""
+        for r in self._relations.values():
+            for key, name in ((r.subject, r.subject_name), (r.object, r.object_name)):
+                kind: Any = key.partition(":")[0]
+                found = self._found.get(key) or self._entry(key, kind, name, self._aliases(kind, name))
+                if not found.mentions:
+                    found.mentions[r.mention.page, r.mention.start, r.mention.end] = r.mention
 
     def _add_themes(self) -> None:
         for chunk in self._chunks:

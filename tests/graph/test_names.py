@@ -1,16 +1,20 @@
 """Names: one key for one entity, two for two people of one name, and merges that no record remembers."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.graph.names import (
     Merge,
     canonical,
     company_aliases,
     company_key,
+    is_lei,
     merges,
     normalised,
     person_key,
     spans_of_words,
+    stated_lei,
 )
 from app.types import DocumentMeta, Entity, Mention
 
@@ -37,6 +41,40 @@ def test_legal_forms_case_and_accents_do_not_part_a_name(name: str, plain: str) 
 def test_a_registry_number_is_the_key_where_it_is_known() -> None:
     assert company_key("Acme Corp", "0000012345") == "company:0000012345"
     assert company_key("Acme Corp") == company_key("ACME, Inc.") == "company:acme"
+
+
+LEI = "5493001KJTIIGC8Y1R12"
+
+
+@pytest.mark.parametrize(
+    ("text", "lei"),
+    [
+        (f"Legal Entity Identifier (LEI): {LEI}", LEI),
+        (f"{LEI} is our LEI", LEI),
+        (f"LEI {LEI[:-1]}3", None),
+        (f"Account {LEI}", None),
+        (f"LEI of a fund 00000000000000000098, of ours:\nLEI {LEI}", "00000000000000000098"),
+    ],
+)
+def test_an_lei_counts_where_it_is_called_one_and_its_check_digits_are_right(text: str, lei: str | None) -> None:
+    assert stated_lei(text) == lei
+
+
+@given(st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=18, max_size=18), st.integers(1, 96))
+def test_two_check_digits_fit_any_eighteen_characters_and_no_others_do(code: str, off: int) -> None:
+    value = int("".join(str(int(c, 36)) for c in code)) * 100
+    digits = 98 - value % 97
+    assert is_lei(f"{code}{digits:02}")
+    assert not is_lei(f"{code}{(digits - 2 + off) % 97 + 2:02}")
+
+
+def test_a_registry_s_number_goes_before_a_name_and_edgar_s_before_an_lei() -> None:
+    assert company_key("Acme SE", None, LEI) == "company:5493001kjtiigc8y1r12"
+    assert company_key("Acme SE", "0000012345", LEI) == "company:0000012345"
+    edgar = entity("company:0000012345", "acme", LEI.casefold())
+    own = entity("company:5493001kjtiigc8y1r12", "acme", LEI.casefold())
+    assert canonical([edgar, own, entity("company:acme", "acme")])["company:5493001kjtiigc8y1r12"] == edgar.key
+    assert canonical([own, entity("company:acme", "acme")]) == {"company:acme": own.key}
 
 
 def test_two_people_of_one_name_in_two_companies_stay_two() -> None:

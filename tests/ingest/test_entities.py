@@ -84,6 +84,25 @@ def test_the_registrant_goes_by_its_number_its_name_and_its_ticker(records: Sequ
     assert own.aliases == ("alder mills", "aldr", "alder")
 
 
+def test_a_registrant_without_a_cik_goes_by_the_lei_that_its_filing_states() -> None:
+    meta = DocumentMeta("Cedar AR", "cedar.pdf", company="Cedar Foods SE")
+    cover = "Cedar Foods SE\nAnnual report\nLEI: 5493001KJTIIGC8Y1R12"
+    pages, chunks = filing(meta, ("Cover", cover), ("Item 15", SIGNED))
+    found = extract("cedar-1", meta, pages, chunks)
+    own = next(r for r in found if isinstance(r, Entity) and r.type == "company")
+    assert (own.key, own.aliases[-1]) == ("company:5493001kjtiigc8y1r12", "5493001kjtiigc8y1r12")
+    assert ("person:5493001kjtiigc8y1r12/jane doe", own.key) in {(s, o) for s, o, _ in related(found, "officer")}
+
+
+def test_both_ends_of_every_relation_are_entities_even_where_the_registrant_is_nowhere_named() -> None:
+    meta = DocumentMeta("Unsaid 10-K", "unsaid.pdf", company="Unsaid Holdings plc")
+    pages, chunks = filing(meta, ("Item 1. Business", BUSINESS), ("Item 1A. Risk Factors", RISKS), ("Item 15", SIGNED))
+    found = extract("unsaid-1", meta, pages, chunks)
+    ends = {end for r in found if isinstance(r, Relation) for end in (r.subject, r.object)}
+    assert "company:unsaid" in ends or "company:unsaid holdings" in ends
+    assert ends <= {r.key for r in found if isinstance(r, Entity)}
+
+
 def test_two_people_of_one_name_in_two_companies_are_two(records: Sequence[Entity | Relation]) -> None:
     other = DocumentMeta("Birch 10-K", "birch.pdf", company="Birch Flour Corp")
     pages, chunks = filing(other, ("Item 15", SIGNED))
