@@ -101,6 +101,14 @@ async def _unmatched(question: Question, tools: Tools) -> list[str]:
     return notes
 
 
+def told(answer: Answer, tools: Tools) -> Answer:
+    """The answer, which no generator wrote in one piece, to whoever follows the request."""
+    tools.emit("passages", answer.passages)
+    if tools.streaming and not answer.abstained:
+        tools.emit("token", answer.text)
+    return answer
+
+
 def abstain(reason: AbstainReason, hits: Sequence[Hit], *notes: str) -> Answer:
     """An honest refusal; says where the nearest passages are, if there are any."""
     nearest = "; ".join(dict.fromkeys(f"{h.chunk.meta.title}, page {h.chunk.page}" for h in hits[:3]))

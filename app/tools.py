@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -170,6 +170,28 @@ class Tools:
 
     def _usd(self, calls: int, tokens_in: int, tokens_out: int) -> Decimal | None:
         return self.ports.prices.of(tokens_in, tokens_out) if calls else Decimal(0)
+
+    def aside(self) -> "Tools":
+        """For what leads to an answer: on the same bill and within the same limits, followed as stages alone."""
+
+        def emit(event: str, data: Any) -> None:
+            if event == "stage":
+                self.emit(event, data)
+
+        return replace(self, emit=emit, streaming=False)
+
+    def beyond(self, calls: int) -> Literal["calls_or_tokens", "time"] | None:
+        """Which limit so many LLM calls more would meet, each as long as the longest so far; None where none."""
+        made = [step for step in self.trace if step.llm_calls]
+        spent = [step.input_tokens + step.output_tokens for step in made]
+        count, limits = sum(step.llm_calls for step in made), self.limits
+        if limits.max_llm_calls is not None and count + calls > limits.max_llm_calls:
+            return "calls_or_tokens"
+        if limits.max_tokens is not None and sum(spent) + calls * max(spent, default=0) > limits.max_tokens:
+            return "calls_or_tokens"
+        longest = max((step.ms for step in made), default=0.0) / 1000
+        left = limits.timeout_s - (time.perf_counter() - self.started)
+        return "time" if calls * longest > left else None
 
     def note(self, name: str, **detail: Any) -> TraceStep:
         """Put a free decision into the trace."""

@@ -8,7 +8,7 @@ from app.agent.actions import Actions
 from app.agent.directions import along
 from app.agent.findings import Finding, joined
 from app.agent.hops import Lead, leads, points_beyond, residual, resolved
-from app.answering import abstain, answer_from
+from app.answering import abstain, answer_from, told
 from app.computing.formulas import asked_formula
 from app.computing.ratios import computing
 from app.errors import LimitExceeded, Timeout
@@ -18,7 +18,7 @@ from app.question.decomposition import SubQuestion, decompose
 from app.question.reading import named_companies, read, without_names
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
-from app.tools import together
+from app.tools import Tools, together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 STOPPED = (LimitExceeded, Timeout)
@@ -35,6 +35,8 @@ class Controller:
 
     question: Question
     catalogue: Sequence[Document]
+    tools: Tools
+    """The request's own, for its answer; what leads there is done by those of the actions."""
     actions: Actions
     max_parts: int
     max_hops: int
@@ -45,17 +47,16 @@ class Controller:
 
     async def answer(self) -> Answer:
         """Within the limits; where one is met, what is known by then, or an abstention that says which it was."""
-        parts = self._parts()
+        parts = self.parts()
         try:
             if (computed := await self.computed(self.question)) is not None:
-                return computed
+                return told(computed, self.tools)
         except STOPPED as error:
             return abstain("limit", (), self.actions.stopped(error))
-        return await self._compared(parts) if parts else await self._followed()
+        return told(await self._compared(parts), self.tools) if parts else await self._followed()
 
-    async def evidence(self) -> list[list[Hit]]:
+    async def evidence(self, parts: Sequence[SubQuestion]) -> list[list[Hit]]:
         """The passages of each part of the question, or of each hop; nothing is answered."""
-        parts = self._parts()
         if parts:
             asked = [replace(self.question, text=part.text) for part in parts]
             return await together([self._searched(part, one) for part, one in zip(parts, asked, strict=True)])
@@ -68,8 +69,8 @@ class Controller:
         part = self._of(lead)
         return [[lead.hit, *rest], await self._searched(part, replace(self.question, text=part.text))]
 
-    def _parts(self) -> list[SubQuestion]:
-        """Noted in the trace."""
+    def parts(self) -> list[SubQuestion]:
+        """Of a comparison, two or more; noted in the trace."""
         parts = decompose(self.question.text, self.catalogue, most=self.max_parts) if self.max_parts > 1 else []
         beyond = points_beyond(self.question.text)
         self.actions.tools.note("plan", parts=[part.about for part in parts], points_beyond=beyond)
@@ -85,11 +86,16 @@ class Controller:
 
     async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
         """Each part searched and answered from its own passages, all at once."""
-        rooms = [self.question.k // len(parts) + (n < self.question.k % len(parts)) for n in range(len(parts))]
-        found = await together([self._part(part, room) for part, room in zip(parts, rooms, strict=True)])
+        rooms = self.rooms(len(parts))
+        found = await together([self.part(part, room) for part, room in zip(parts, rooms, strict=True)])
         return joined(found, self.question.k)
 
-    async def _part(self, part: SubQuestion, room: int) -> Finding:
+    def rooms(self, parts: int) -> list[int]:
+        """How many of the k passages each part is given."""
+        return [self.question.k // parts + (n < self.question.k % parts) for n in range(parts)]
+
+    async def part(self, part: SubQuestion, room: int) -> Finding:
+        """Computed, or answered from `room` passages of its own; at a limit not answered."""
         hits: list[Hit] = []
         asked = replace(self.question, text=part.text, k=room)
         try:
@@ -117,15 +123,16 @@ class Controller:
         try:
             if self.follow == "direction":
                 hits = await self._along()
-                return await answer_from(self.question, hits, self.actions.tools)
+                return await answer_from(self.question, hits, self.tools)
             first = await self._first()
             hits = first[: self.question.k]
             if (lead := await self._lead(first)) is not None:
                 found = await self._hop(hits, lead)
+                whole = joined(found, self.question.k)
                 if not found[-1].answer.abstained:
-                    return joined(found, self.question.k)
-                hits = list(joined(found, self.question.k).passages)
-            return await answer_from(self.question, hits, self.actions.tools)
+                    return told(whole, self.tools)
+                hits = list(whole.passages)
+            return await answer_from(self.question, hits, self.tools)
         except STOPPED as error:
             return abstain("limit", hits, self.actions.stopped(error))
 
@@ -160,7 +167,7 @@ class Controller:
         """What names the company, quoted, and the question asked of that company's filings."""
         room = self.question.k - self.question.k // 3
         naming = await self._named(lead, hits, self.question.k - room)
-        return [naming, await self._part(self._of(lead), room)]
+        return [naming, await self.part(self._of(lead), room)]
 
     def _of(self, lead: Lead) -> SubQuestion:
         """The question asked of the company in the place of whom it describes, in its filings of the same periods."""

@@ -3,18 +3,22 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
-from app.agent.actions import Actions, ToolName
+from app.agent.actions import Actions, RepeatedAction, ToolName
 from app.computing.arithmetic import CalculationError, evaluate, rounded
-from app.errors import InvalidQuery, LimitExceeded, SextantError
+from app.errors import InvalidFilter, InvalidQuery, LimitExceeded, SextantError
 from app.evidence.quotes import support, units
+from app.filters import FIELDS, parse_filters
 from app.graph.names import spans_of_words
 from app.prompts import sanitise
-from app.question.reading import read, without_names
 from app.retrieval.search import Retrieval
 from app.tools import Tools
-from app.types import Chunk, Condition, Document, Entity, Filter, Hit, Question, Relation, Rows
+from app.types import Chunk, Condition, Entity, Filter, Hit, Question, Relation, Rows
 
+SearchBy: TypeAlias = Literal["hybrid", "dense", "graph"]
+Search: TypeAlias = Callable[[Question, Tools], Awaitable[Sequence[Hit]]]
+"""The best passages for a question, of the filings that it names."""
 _HITS = 4
 """Passages a search gives."""
 _PLACES = 4
@@ -25,12 +29,16 @@ _PAGE = re.compile(r"(?P<document>\S+?)[\s,#:]+(?:page\s*)?(?P<number>\d{1,4})$"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a model asks for; company and year narrow a search and may be empty."""
+    """What a model asks for; what follows the input narrows a search and may be empty."""
 
     tool: ToolName
     input: str
     company: str = ""
     year: str = ""
+    filters: Any = ()
+    """A list of {field, op, value}, as far as the model kept to it."""
+    arch: str = ""
+    """A SearchBy, as far as the model kept to it; "" is hybrid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,8 @@ class Observation:
     text: str
     hits: tuple[Hit, ...] = ()
     ok: bool = True
+    repeated: bool = False
+    """It was called so before, and would give the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,10 @@ class Toolbox:
     """One request's tools, over the filings that the caller may see and the request's own filters."""
 
     question: Question
-    catalogue: Sequence[Document]
     actions: Actions
+    searches: Mapping[SearchBy, Search]
+    part: str = ""
+    """Which part of the question they are for; "" is the whole."""
 
     @property
     def _tools(self) -> Tools:
@@ -63,7 +75,10 @@ class Toolbox:
             "figures": self._figures,
             "calculate": self._calculate,
         }
-        arguments = {name: value for name in ("input", "company", "year") if (value := getattr(action, name))}
+        named = ("input", "company", "year", "filters", "arch")
+        arguments = {name: value for name in named if (value := getattr(action, name))}
+        if self.part:
+            arguments["part"] = self.part
         try:
             return await self.actions.take(
                 action.tool,
@@ -75,21 +90,21 @@ class Toolbox:
         except LimitExceeded:
             raise
         except SextantError as error:
-            return Observation(f"error: {error}", ok=False)
+            return Observation(f"error: {sanitise(str(error))}", ok=False, repeated=isinstance(error, RepeatedAction))
 
     def shown(self, hits: Sequence[Hit], question: str) -> str:
         """The best of them, a line each."""
         return "\n".join(_shown(hit, question) for hit in hits[:_HITS])
 
     async def _search(self, action: Action) -> Observation:
+        """Raises InvalidFilter, InvalidQuery."""
         named = f"{action.company} {action.input} {action.year}".strip()
-        reading = read(named, self.catalogue)
         where = self.question.where
-        if reading.documents:
-            where = Filter((*where.conditions, Condition("document_id", "$in", reading.documents)), where.access)
-        asked = replace(self.question, text=named, k=_HITS)
-        terms = without_names(named, reading.companies)
-        hits = (await Retrieval().fused(asked, terms, where, self._tools))[:_HITS]
+        narrower = Filter((*where.conditions, *conditions(action.filters)), where.access)
+        search = next((search for name, search in self.searches.items() if name == (action.arch or "hybrid")), None)
+        if search is None:
+            raise InvalidQuery(f"no arch {action.arch!r}; there are {', '.join(self.searches)}")
+        hits = await search(replace(self.question, text=named, k=_HITS, where=narrower), self._tools)
         return Observation(self.shown(hits, named) or "nothing found", tuple(hits))
 
     async def _open_page(self, action: Action) -> Observation:
@@ -136,6 +151,20 @@ class Toolbox:
         except CalculationError as error:
             raise InvalidQuery(str(error)) from None
         return Observation(f"{action.input.strip()} = {rounded(value, _PLACES).normalize():,f}")
+
+
+def conditions(filters: Any) -> tuple[Condition, ...]:
+    """`[{"field": "fiscal_year", "op": "$gte", "value": "2021"}]`, checked. Raises InvalidFilter."""
+    if not isinstance(filters, list | tuple) or not all(isinstance(one, dict) for one in filters):
+        raise InvalidFilter("filters are a list of {field, op, value}")
+    return tuple(condition for one in filters for condition in _conditions(one))
+
+
+def _conditions(given: Mapping[str, Any]) -> tuple[Condition, ...]:
+    name, value = str(given.get("field")), given.get("value")
+    if FIELDS.get(name) == "integer" and isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value.strip()):
+        value = int(value)
+    return parse_filters({name: {str(given.get("op") or "$eq"): value}})
 
 
 def _hits(chunks: Sequence[Chunk]) -> tuple[Hit, ...]:

@@ -1,5 +1,6 @@
 """Agentic: plan, act and judge over searches, pages, figures and arithmetic, within limits (Yao et al., 2023)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -8,9 +9,22 @@ from pydantic import ConfigDict, Field
 from app.agent.actions import Actions
 from app.agent.controller import Controller, Follow
 from app.agent.loop import Agent
-from app.agent.toolbox import Toolbox
+from app.agent.toolbox import Search, SearchBy, Toolbox
+from app.architectures.graph import Graph
+from app.architectures.hybrid import Hybrid
+from app.question.reading import narrowed
 from app.tools import Tools
-from app.types import Answer, Question
+from app.types import Answer, Hit, Leg, Question
+
+
+async def _dense(question: Question, tools: Tools) -> Sequence[Hit]:
+    where, _ = await narrowed(question, tools)
+    [query] = await tools.embed_queries([question.text])
+    [found] = await tools.search([Leg("dense", query, question.k)], where)
+    return found.hits
+
+
+_SEARCHES: Mapping[SearchBy, Search] = {"hybrid": Hybrid().retrieve, "dense": _dense, "graph": Graph().retrieve}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,10 @@ class Agentic:
     max_steps: Annotated[
         int, Field(ge=0, le=20, description="Replies in which an LLM judges and acts; 0 leaves it to rules.")
     ] = 3
+    apart: Annotated[
+        bool,
+        Field(description="With an LLM: a comparison's parts each answered by itself, then joined."),
+    ] = True
     max_parts: Annotated[int, Field(ge=1, le=20, description="Companies or filings compared; 1 never splits.")] = 5
     max_hops: Annotated[
         int, Field(ge=0, le=4, description="Searches that follow the evidence; of companies that it names, at most 1.")
@@ -43,11 +61,11 @@ class Agentic:
     ] = 0.5
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
-        actions = Actions(tools, self.max_actions, self.tool_timeout_s)
-        catalogue = await tools.catalogue()
+        actions = Actions(tools.aside(), self.max_actions, self.tool_timeout_s)
         controller = Controller(
             question,
-            catalogue,
+            await tools.catalogue(),
+            tools,
             actions,
             self.max_parts,
             self.max_hops,
@@ -58,4 +76,5 @@ class Agentic:
         )
         if not self.max_steps or tools.ports.generator.purposes is not None:
             return await controller.answer()
-        return await Agent(question, controller, Toolbox(question, catalogue, actions), self.max_steps).answer()
+        toolbox = Toolbox(question, actions, _SEARCHES)
+        return await Agent(question, controller, toolbox, self.max_steps, tools).answer(apart=self.apart)

@@ -4,17 +4,32 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
 from app.adapters.figures_sqlite import SqliteFigures
 from app.architectures.agentic import Agentic
+from app.errors import LimitExceeded
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkKind, ChunkVectors, Document, DocumentMeta, Figure, FloatArray, Limits, Page, Question
+from app.types import (
+    Chunk,
+    ChunkKind,
+    ChunkVectors,
+    Document,
+    DocumentMeta,
+    Figure,
+    FloatArray,
+    Generation,
+    Limits,
+    Page,
+    Prompt,
+    Question,
+)
 from tests.conftest import MakeClient
 from tests.fakes import (
     STAMP,
@@ -198,9 +213,9 @@ async def test_a_slow_tool_is_given_up_alone() -> None:
     assert "search took longer than 0.2 s" in answer.notes[0]
 
 
-def step(*actions: tuple[str, str], thought: str = "more is needed") -> str:
-    """A model's reply."""
-    asked = [{"tool": tool, "input": text, "company": "", "year": ""} for tool, text in actions]
+def step(*actions: tuple[str, str], thought: str = "more is needed", **more: Any) -> str:
+    """A model's reply; `more` is of each action."""
+    asked = [{"tool": tool, "input": text, "company": "", "year": "", **more} for tool, text in actions]
     return json.dumps({"thought": thought, "actions": asked})
 
 
@@ -286,7 +301,7 @@ async def test_the_call_that_answers_is_kept_back() -> None:
     tools = Tools(await ports(model), Limits(max_llm_calls=2))
     answer = await Agentic().answer(Question("Globex people", k=3), tools)
     assert tools.cost.llm_calls_by_purpose == {"plan": 1, "answer": 1}
-    assert "stopped: only the call that writes the answer was left" in answer.notes
+    assert "stopped: only what writing the answer takes was left" in answer.notes
     assert answer.citations
 
 
@@ -424,3 +439,250 @@ async def test_figures_are_queried_and_their_passages_are_evidence(tmp_path: Pat
     assert acts(tools)[-1]["results"] == [chunk]
     assert "Tools found: label, value\nNet sales, 60.0" in model.prompts[-1].messages[-1][1]
     assert chunk in [hit.chunk.id for hit in answer.passages]
+
+
+# What a model asks of the search
+
+
+async def searched(**more: Any) -> tuple[dict[str, object], str]:
+    """The act of one search for steel by a model, and what the model was shown of it."""
+    model = ScriptedGenerator([step(("search", "steel"), **more), step(("answer", "")), PEOPLE])
+    tools = Tools(await ports(model))
+    await Agentic().answer(Question("Globex people", k=3), tools)
+    return acts(tools)[1], model.prompts[1].messages[-1][1]
+
+
+async def test_a_filter_narrows_a_search() -> None:
+    year = {"field": "fiscal_year", "op": "$lte", "value": "2021"}
+    act, shown = await searched(filters=[year, {"field": "form", "op": "$eq", "value": "10-K"}])
+    assert act["results"] == ["nothing found"]
+    assert "search steel\nnothing found" in shown
+    act, _ = await searched(filters=[year | {"op": "$gte"}], company="Acme")
+    assert len(act["results"]) == 3  # type: ignore[arg-type]
+    assert act["arguments"] == {"input": "steel", "company": "Acme", "filters": [year | {"op": "$gte"}]}
+
+
+@pytest.mark.parametrize(
+    ("filters", "why"),
+    [
+        ([{"field": "tenant", "op": "$eq", "value": "other"}], "unknown filter field 'tenant'"),
+        ([{"field": "fiscal_year", "op": "$gte", "value": "last year"}], "'fiscal_year' takes an integer"),
+        ([{"field": "form", "op": "$like", "value": "10-K"}], "unknown operator '$like'"),
+        ([{"field": "form", "op": "$gte", "value": "10-K"}], "is not possible"),
+        ([{"field": "filed", "op": "$eq", "value": None}], "takes a string"),
+        ({"form": "10-K"}, "filters are a list"),
+        ("10-K", "filters are a list"),
+        ([7], "filters are a list"),
+    ],
+)
+async def test_a_wrong_filter_is_told_to_the_model(filters: object, why: str) -> None:
+    act, shown = await searched(filters=filters)
+    assert act["error"] == "invalid_filter"
+    assert why in shown.partition("search steel\nerror: ")[2]
+
+
+@pytest.mark.parametrize(("arch", "steps"), [("hybrid", 0), ("dense", 0), ("graph", 1)])
+async def test_a_search_by_another_architecture(arch: str, steps: int) -> None:
+    model = ScriptedGenerator([step(("search", "steel"), arch=arch), step(("answer", "")), PEOPLE])
+    tools = Tools(await ports(model))
+    await Agentic().answer(Question("Globex people", k=3), tools)
+    of_act = [one for one in tools.trace if one.detail.get("action") == 2]
+    legs = [one.detail["legs"] for one in of_act if one.name == "search"]
+    assert legs == [["dense"] if arch == "dense" else ["dense", "bm25"]]
+    assert sum(one.name == "no graph" for one in tools.trace) == steps
+    assert acts(tools)[1]["results"]
+
+
+async def test_an_unknown_architecture_is_told_to_the_model() -> None:
+    act, shown = await searched(arch="hyde")
+    assert act["error"] == "invalid_query"
+    assert "no arch 'hyde'; there are hybrid, dense, graph" in shown
+
+
+async def test_a_call_that_failed_may_be_mended_once(tmp_path: Path) -> None:
+    wrong, right = "SELECT turnover FROM figures", "SELECT label FROM figures"
+    model = ScriptedGenerator([step(("figures", wrong)), step(("figures", right)), step(("answer", "")), PEOPLE])
+    figures = SqliteFigures(tmp_path / "figures.sqlite")
+    await figures.put(Document("acme-10-k-2022", "0" * 64, PAGES[0][0], 3, 3), [])
+    tools = Tools(replace(await ports(model), figures=figures))
+    await Agentic(max_steps=9).answer(Question("Globex people", k=3), tools)
+    assert [act.get("error") for act in acts(tools)[1:]] == ["invalid_query", None]
+    assert "figures SELECT turnover FROM figures\nerror: no such column" in model.prompts[1].messages[-1][1]
+    again = ScriptedGenerator([*(step(("figures", f"{wrong} LIMIT {n}")) for n in range(8)), PEOPLE])
+    tools = Tools(replace(await ports(again), figures=figures))
+    await Agentic(max_steps=9).answer(Question("Globex people", k=3), tools)
+    assert tools.cost.llm_calls_by_purpose == {"plan": 2, "answer": 1}
+
+
+# Parts answered each by itself
+
+BOTH = Question("How many people do Acme and Globex employ, and where does steel come from?", k=4)
+STEEL = "Our steel comes from Globex under a contract to 2027 [1]."
+NOT_THERE = "NOT IN THE PASSAGES"
+
+
+@dataclass
+class ByPart(ScriptedGenerator):
+    """Says of each company what is scripted for it, whatever the order in which the parts are asked."""
+
+    of: dict[str, list[str]] = field(default_factory=dict)
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        about = [name for name in self.of if name and name in prompt.question]
+        key = about[0] if len(about) == 1 else ""
+        lines = self.of[key]
+        self.replies = [lines.pop(0) if len(lines) > 1 else lines[0]]
+        return await ScriptedGenerator.generate(self, prompt)
+
+
+def by_part(acme: list[str], globex: list[str], joined: str) -> ByPart:
+    return ByPart([], of={"Acme": acme, "Globex": globex, "": [joined]})
+
+
+async def test_parts_are_answered_each_by_itself_and_joined_by_the_model() -> None:
+    whole = "Globex employs 77 people in all [2]. Acme says: our steel comes from Globex under a contract to 2027 [1]."
+    model = by_part([STEEL], [PEOPLE], whole)
+    tools = Tools(await ports(model))
+    answer = await Agentic().answer(BOTH, tools)
+    assert tools.cost.llm_calls_by_purpose == {"answer": 3}
+    assert [hit.chunk.meta.company for hit in model.prompts[-1].passages] == ["Acme", "Globex", "Acme", "Globex"]
+    assert "Tools found: Acme:\nOur steel comes from Globex" in model.prompts[-1].question
+    assert answer.text == whole
+    assert {citation.company for citation in answer.citations} == {"Acme", "Globex"}
+
+
+async def test_where_the_joining_adds_nothing_that_holds_the_parts_stand() -> None:
+    for nothing in (NOT_THERE, "Together they employ 9,999 people [1]."):
+        tools = Tools(await ports(by_part([STEEL], [PEOPLE], nothing)))
+        answer = await Agentic().answer(BOTH, tools)
+        assert answer.text == f"Acme:\n{STEEL}\nGlobex:\nGlobex employs 77 people in all [2]."
+
+
+async def test_a_number_that_no_passage_has_is_dropped_from_the_joined_answer_and_said() -> None:
+    model = by_part([STEEL], [PEOPLE], "Globex employs 77 people in all [2]. Acme employs 4,321 people in all [1].")
+    answer = await Agentic().answer(BOTH, Tools(await ports(model)))
+    assert answer.text == "Globex employs 77 people in all [2]."
+    assert "a sentence that no cited passage supports was removed: Acme employs 4,321 people in all." in answer.notes
+
+
+async def test_a_number_that_no_tool_gave_is_noted_where_the_request_lets_it_stand() -> None:
+    model = by_part([STEEL], [PEOPLE], "Globex employs 77 people in all [2]. Acme employs 4,321 people in all [1].")
+    answer = await Agentic().answer(replace(BOTH, unsupported="keep"), Tools(await ports(model)))
+    assert "4,321" in answer.text
+    assert "no tool gave 4321" in answer.notes
+
+
+async def test_a_part_that_its_search_does_not_answer_is_acted_on() -> None:
+    model = by_part([NOT_THERE, step(("search", "steel contract"), ("answer", "")), STEEL], [PEOPLE], NOT_THERE)
+    tools = Tools(await ports(model))
+    answer = await Agentic().answer(BOTH, tools)
+    assert tools.cost.llm_calls_by_purpose == {"answer": 4, "plan": 1}
+    assert acts(tools)[-1]["arguments"] == {"input": "steel contract", "part": "Acme"}
+    assert {citation.company for citation in answer.citations} == {"Acme", "Globex"}
+
+
+async def test_a_part_without_an_answer_is_named() -> None:
+    model = by_part([NOT_THERE, step(("answer", "")), NOT_THERE], [PEOPLE], "never asked for")
+    tools = Tools(await ports(model))
+    answer = await Agentic().answer(BOTH, tools)
+    assert answer.text == "Globex:\nGlobex employs 77 people in all [2]."
+    assert [note for note in answer.notes if note.startswith("not answered for Acme: No answer")]
+    assert tools.cost.llm_calls_by_purpose == {"answer": 2, "plan": 1}
+
+
+async def test_a_part_leaves_the_others_the_calls_for_their_answers() -> None:
+    model = by_part([NOT_THERE, step(("search", "steel")), STEEL], [PEOPLE], NOT_THERE)
+    tools = Tools(await ports(model), Limits(max_llm_calls=4))
+    answer = await Agentic().answer(BOTH, tools)
+    assert tools.cost.llm_calls_by_purpose == {"answer": 2}
+    assert answer.text == "Globex:\nGlobex employs 77 people in all [2]."
+    assert "not answered for Acme" in " ".join(answer.notes)
+
+
+async def test_with_too_few_calls_or_told_so_all_parts_are_answered_in_one() -> None:
+    for apart, limits in ((False, Limits()), (True, Limits(max_llm_calls=2))):
+        model = ScriptedGenerator([step(("answer", "")), PEOPLE.replace("[1]", "[2]")])
+        tools = Tools(await ports(model), limits)
+        answer = await Agentic(apart=apart).answer(BOTH, tools)
+        assert tools.cost.llm_calls_by_purpose == {"plan": 1, "answer": 1}
+        assert answer.text == "Globex employs 77 people in all [2]."
+
+
+# Limits met on the way
+
+
+async def test_tokens_run_out_on_the_way_and_the_answer_says_so() -> None:
+    model = ScriptedGenerator([*(step(("search", f"steel {n}")) for n in range(9)), PEOPLE])
+    probe = Tools(await ports(ScriptedGenerator([step(("answer", "")), PEOPLE])))
+    await Agentic().answer(Question("Globex people", k=3), probe)
+    one = max(each.input_tokens + each.output_tokens for each in probe.trace)
+    model = ScriptedGenerator([*(step(("search", f"steel {n}")) for n in range(2)), PEOPLE])
+    tools = Tools(await ports(model), Limits(max_tokens=3 * one + 200))
+    answer = await Agentic(max_steps=9).answer(Question("Globex people", k=3), tools)
+    assert answer.text == PEOPLE
+    assert "stopped: only what writing the answer takes was left" in answer.notes
+    assert {"limit": "calls_or_tokens", "why": "what writing the answer takes is kept back"} in [
+        each.detail for each in tools.trace if each.name == "limit"
+    ]
+    assert tools.cost.input_tokens + tools.cost.output_tokens <= 3 * one + 200
+
+
+async def test_time_runs_out_on_the_way_and_enough_is_kept_to_answer() -> None:
+    model = ScriptedGenerator([*(step(("search", f"steel {n}")) for n in range(2)), PEOPLE], delay_s=0.5)
+    tools = Tools(await ports(model), Limits(timeout_s=1.9))
+    answer = await Agentic(max_steps=9).answer(Question("Globex people", k=3), tools)
+    assert answer.text == PEOPLE
+    assert [each.detail["limit"] for each in tools.trace if each.name == "limit"] == ["time"]
+    assert tools.cost.llm_calls_by_purpose == {"plan": 2, "answer": 1}
+    assert tools.cost.latency_ms < 1900
+
+
+async def test_a_tool_that_is_slow_is_given_up_and_the_model_told() -> None:
+    model = ScriptedGenerator([step(("search", "people of Globex"), ("search", "steel")), step(("answer", "")), STEEL])
+    tools = Tools(replace(await ports(model), embedder=SlowAboutGlobex()))
+    answer = await Agentic(tool_timeout_s=0.2).answer(Question("steel contract", k=3), tools)
+    assert [act.get("error") for act in acts(tools)] == [None, "timeout", None]
+    assert "error: search took longer than 0.2 s" in model.prompts[1].messages[-1][1]
+    assert answer.citations
+    assert "search people of Globex: error: search took longer than 0.2 s" in answer.notes
+
+
+async def test_what_was_computed_is_said_where_nothing_more_can_be_written() -> None:
+    model = ScriptedGenerator([step(("calculate", "77 * 2"), ("answer", "")), LimitExceeded("no more")])
+    tools = Tools(await ports(model))
+    answer = await Agentic().answer(Question("Globex people in all", k=3), tools)
+    assert answer.reason == "limit"
+    assert answer.notes[-1] == "known: 77 * 2 = 154"
+    assert tools.cost.llm_calls == 2
+
+
+# One answer in a stream
+
+
+def sent(text: str) -> list[tuple[str, Any]]:
+    blocks = [block.split("\n") for block in text.strip().split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        BOTH.text,
+        "How many people in all are employed by the company that sells steel to Acme under a contract?",
+        "What was the fixed asset turnover of Acme in FY2022?",
+        "By what percentage did net sales of Acme and of Globex change in 2022?",
+        "Globex people",
+    ],
+)
+@pytest.mark.parametrize("model", [False, True])
+async def test_a_stream_shows_one_answer(make_client: MakeClient, question: str, model: bool) -> None:
+    generator = by_part([step(("answer", "")), STEEL], [step(("answer", "")), PEOPLE], NOT_THERE) if model else None
+    async with make_client(await ports(generator)) as client:
+        reply = await client.post("/query/agentic", json={"question": question, "k": 4, "stream": True})
+    events = sent(reply.text)
+    [shown] = [data for name, data in events if name == "passages"]
+    [answer] = [data for name, data in events if name == "answer"]
+    assert shown == answer["passages"]
+    told = "".join(data["text"] for name, data in events if name == "token").strip()
+    assert told == answer["answer"] or answer["abstained"]
+    assert events[-1][1]["cost"]["llm_calls"] == answer["cost"]["llm_calls"]
