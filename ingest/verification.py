@@ -42,10 +42,8 @@ async def problems(store: WritableStore, figures: WritableFigures | None = None)
         found = await store.count(Filter(access=Access(tenant, tuple(sorted(groups[tenant])))))
         if found != of_tenant:
             yield f"tenant {tenant}", f"{found} chunks, but the documents have {of_tenant}"
-    records = await orphaned_records(store, documents)
-    for what, command, left in (("entities and relations", "graph", records), ("figures", "figures", kept)):
-        for orphan, count in left.items():
-            yield orphan, f"{count} {what} of no document; `sextant-ingest {command}` removes them"
+    for orphan, problem in _of_no_document(await orphaned_records(store, documents), kept):
+        yield orphan, problem
 
 
 def _left_behind(document: Document, replaced: Set[str]) -> str | None:
@@ -122,6 +120,12 @@ def _misplaced(mentions: Sequence[Mention], texts: Mapping[int, str], chunk_ids:
             yield f"its passage {mention.chunk_id} does not exist"
         elif not 0 <= mention.start < mention.end <= len(texts.get(mention.page, "")):
             yield f"page {mention.page} has no characters {mention.start} to {mention.end}"
+
+
+def _of_no_document(records: Mapping[str, int], figures: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    for what, command, left in (("entities and relations", "graph", records), ("figures", "figures", figures)):
+        for document_id, count in left.items():
+            yield document_id, f"{count} {what} of no document; `sextant-ingest {command}` removes them"
 
 
 async def orphaned_records(store: WritableStore, documents: Sequence[Document]) -> dict[str, int]:
