@@ -66,6 +66,7 @@ async def open_store(settings: Settings, stamp: IndexStamp, *, create: bool) -> 
             shards=settings.qdrant_shards,
             replicas=settings.qdrant_replicas,
             create=create,
+            build=settings.build,
         )
         try:
             yield server
@@ -173,10 +174,10 @@ def open_calibration(settings: Settings) -> Calibration:
     return read_calibration(path) if path else shipped_calibration()
 
 
-def open_measurements(settings: Settings) -> Measurements:
+def open_measurements(settings: Settings, generator: Generator) -> Measurements:
     """What a matrix found the architectures worth on this collection. Raises Unavailable."""
     path = settings.index_dir / "routes.json"
-    return read_measurements(path) if path.exists() else {}
+    return read_measurements(path, generator.name) if path.exists() else {}
 
 
 def open_caches(settings: Settings) -> Caches:
@@ -237,7 +238,7 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
                 kept = figures if ingestion or settings.figures_file.exists() else None
                 packer = open_packer(settings, embedder, generator)
                 external, calibration = open_external(settings), open_calibration(settings)
-                measured = open_measurements(settings)
+                measured = open_measurements(settings, generator)
                 ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
                 yield replace(
                     ports,

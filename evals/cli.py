@@ -116,7 +116,8 @@ def _matrix(parser: argparse.ArgumentParser) -> None:
     judges, first = ("deterministic", "openai", "none"), "who judges RAGAS's measures (default: deterministic)"
     add("--judge", choices=judges, default="deterministic", help=first)
     add("--labels", metavar="FILE", type=Path, help="JSONL of claim, passage, supported to check the judge against")
-    add("--routes", metavar="FILE", type=Path, help="write there what auto chooses by (routes.json beside the index)")
+    routes = "write what auto is to choose by (default: routes.json beside the index, where the service reads it)"
+    add("--routes", metavar="FILE", type=Path, nargs="?", const=Path(), help=routes)
     add("--estimate", action="store_true", help="ask two questions, say what the rest will cost, stop")
     add("--max-calls", metavar="N", type=int, help="stop where more LLM calls than this are to come")
     add("--max-usd", metavar="X", type=float, help="stop where more US dollars than this are to come")

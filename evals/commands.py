@@ -111,6 +111,7 @@ async def matrix_command(options: argparse.Namespace) -> int:
     if options.quality not in matrix.MEASURES:
         raise UsageError(f"no measure {options.quality!r}; there are {', '.join(matrix.MEASURES)}")
     options.run = options.run or Path("build") / "runs" / options.questions.stem
+    written = _routes_file(options)
     async with (
         _subject(options) as subject,
         open_bench(options.judge, options.labels, options.run, options.parallel) as bench,
@@ -132,16 +133,27 @@ async def matrix_command(options: argparse.Namespace) -> int:
         run_of = await record.of_run(asking, options.questions, questions)
         filings = routes.catalogue(await subject.documents())
     found = matrix.build(scores, questions, options.baseline, options.quality)
+    kinds = routes.kinds_of(questions, filings)
     made = record.build(run_of, found, scores, questions, judge)
+    made["routing"] = [asdict(each) for each in routes.choices(scores, questions, kinds, options.quality)]
     _publish(made, options, markdown=report.to_markdown(made), page=html.to_html(made))
-    sys.stderr.write(routes.regret(scores, questions, options.quality))
-    if options.routes:
-        kinds = routes.kinds_of(questions, filings)
-        options.routes.write_text(routes.to_json(routes.measured(scores, questions, kinds, options.quality)), "utf-8")
+    if written:
+        by_kind = routes.measured(scores, questions, kinds, options.quality)
+        written.write_text(routes.to_json(by_kind, run_of["index"]["models"]["generator"]), "utf-8")
+        sys.stderr.write(f"written: {written}\n")
     for reason in left_out:
         sys.stderr.write(f"left out: {reason}\n")
     failed = any(o.reply is None for s in scores for o in s.outcomes.values())
     return VIOLATED if failed or any(several for s in scores for several in s.broken.values()) else OK
+
+
+def _routes_file(options: argparse.Namespace) -> Path | None:
+    """Raises UsageError where there is no index to write beside."""
+    if options.routes != Path():
+        return options.routes  # type: ignore[no-any-return]
+    if options.url:
+        raise UsageError("--routes needs a file where the service is another process")
+    return Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir})).index_dir / "routes.json"
 
 
 def _publish(found: Record, options: argparse.Namespace, *, markdown: str, page: str) -> None:

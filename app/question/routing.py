@@ -1,6 +1,7 @@
 """Which kind of question is asked, told from its words and the filings there are, and which architectures suit it."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.question.decomposition import decompose
 from app.question.reading import named_companies, without_names
 from app.types import Document, Measured
 
+log = logging.getLogger("sextant.routing")
 Kind: TypeAlias = Literal["calculation", "count", "whole", "comparison", "bridge", "named", "open"]
 
 
@@ -43,12 +45,16 @@ Measurements: TypeAlias = Mapping[str, Sequence[Measured]]
 """By kind."""
 
 
-def read_measurements(path: Path) -> Measurements:
-    """What `sextant-eval matrix --routes` wrote. Raises Unavailable."""
+def read_measurements(path: Path, generator: str) -> Measurements:
+    """What `sextant-eval matrix --routes` wrote; empty where another generator answered then. Raises Unavailable."""
     try:
         found = json.loads(path.read_text("utf-8"))
-        return {kind: tuple(Measured(**one) for one in found[kind]) for kind in get_args(Kind) if kind in found}
-    except (OSError, ValueError, TypeError) as error:
+        if found["generator"] != generator:
+            log.warning("measured routes are left", extra={"fields": {"file": str(path), "of": found["generator"]}})
+            return {}
+        kinds = found["kinds"]
+        return {kind: tuple(Measured(**one) for one in kinds[kind]) for kind in get_args(Kind) if kind in kinds}
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise Unavailable(
             f"{path} holds no measurements of this version ({error!r}); write them with sextant-eval matrix --routes"
         ) from error

@@ -7,7 +7,7 @@ from typing import Any
 
 from evals.judging.matrix import told
 from evals.reports import svg
-from evals.reports.markdown import headline
+from evals.reports.markdown import ROUTING, ROUTING_SAYS, headline
 from evals.reports.record import Record
 from evals.reports.tables import fraction
 from evals.statistics import Estimate, quantile
@@ -35,6 +35,7 @@ def to_html(record: Record) -> str:
         "quality": escape(matrix["quality"]),
         "damage": "".join(_damage(matrix, name) for name in _systems(record) if name != matrix["baseline"]),
         "pareto": _pareto(record),
+        "routing": _routing(record),
         "costs": _costs(record),
         "run": escape(json.dumps(record["run"], indent=2, ensure_ascii=False)),
         "data": json.dumps(_drill_down(record), ensure_ascii=False).replace("<", "\\u003c"),
@@ -119,6 +120,29 @@ def _pareto(record: Record) -> str:
         if any(point.x for point in points):
             charts.append(f"<figure>{svg.scatter(points, label, matrix['quality'])}</figure>")
     return "".join(charts)
+
+
+def _routing(record: Record) -> str:
+    """Routers and the oracle full, fixed architectures hollow."""
+    choices = record.get("routing") or []
+    charts = []
+    for price, label in (("ops", "similarity ops a question"), ("llm_calls", "LLM calls a question")):
+        points = [
+            svg.Point(
+                each["name"],
+                each[price],
+                each["quality"]["mean"],
+                each["quality"]["low"],
+                each["quality"]["high"],
+                each["role"] != "fixed",
+                _colour(record, each["name"]) if each["name"] in _systems(record) else each["role"],
+            )
+            for each in choices
+        ]
+        if any(point.x for point in points):
+            charts.append(f"<figure>{svg.scatter(points, label, record['matrix']['quality'], front=False)}</figure>")
+    says = escape(ROUTING_SAYS).replace("`", "")
+    return f'<h2>{ROUTING}</h2><p class="note">{says}</p><div class="charts">{"".join(charts)}</div>' if charts else ""
 
 
 def _costs(record: Record) -> str:

@@ -8,6 +8,11 @@ from evals.reports.record import Record
 from evals.reports.tables import cell, fraction, markdown
 from evals.statistics import Estimate
 
+ROUTING = "Auto against each fixed architecture and the oracle"
+ROUTING_SAYS = (
+    "The oracle takes the best architecture of each question with hindsight, the cheapest of several; no router does "
+    "better. `auto by this matrix` takes for each question what all others measured for its kind."
+)
 _TABLES = ("answer", "page hit@10", "page nDCG@10", "refusal", "false_refusal", "cited_precision", "cited_recall")
 
 
@@ -22,6 +27,7 @@ def to_markdown(record: Record) -> str:
         *(_matrix(record, name) for name in names if _applies(matrix, name)),
         _damage(record, matrix["quality"]),
         _bills(record),
+        _routing(record),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -105,3 +111,25 @@ def _bills(record: Record) -> str:
     headings += ["p50 / p95 ms", "Pareto"]
     text = f"Pareto: no other system is at least as good in {quality}, ops and LLM calls, and better in one."
     return f"## Price\n\n{text}\n\n{markdown(headings, rows)}"
+
+
+def _routing(record: Record) -> str:
+    choices = record.get("routing")
+    if not choices:
+        return ""
+    best = max(each["quality"]["mean"] for each in choices if each["role"] == "fixed")
+    oracle = next(each["quality"]["mean"] for each in choices if each["role"] == "oracle")
+    rows = [
+        [
+            each["name"],
+            cell(Estimate(**each["quality"])),
+            f"{each['quality']['mean'] - best:+.3f}",
+            f"{each['quality']['mean'] - oracle:+.3f}",
+            f"{each['ops']:,.0f}",
+            f"{each['llm_calls']:.2f}",
+        ]
+        for each in choices
+    ]
+    headings = [f"n = {choices[0]['quality']['n']}", record["matrix"]["quality"], "against the best fixed"]
+    headings += ["against the oracle", "ops a question", "LLM calls a question"]
+    return f"## {ROUTING}\n\n{ROUTING_SAYS}\n\n{markdown(headings, rows)}"

@@ -123,8 +123,8 @@ class Point:
     """CSS class of its colour."""
 
 
-def scatter(points: Sequence[Point], x_name: str, y_name: str) -> str:
-    """Quality against a price: up and to the left is better."""
+def scatter(points: Sequence[Point], x_name: str, y_name: str, *, front: bool = True) -> str:
+    """Quality against a price: up and to the left is better; `front` joins those kept."""
     height, left, bottom = 270, 40, 232
     across = fit([p.x for p in points], left + 8, WIDTH - 18)
     up = Scale(max(0.0, min(p.low for p in points) - 0.05), min(1.0, max(p.high for p in points) + 0.05), bottom, 22)
@@ -134,7 +134,7 @@ def scatter(points: Sequence[Point], x_name: str, y_name: str) -> str:
     for tick in across.ticks():
         body.append(_text(across(tick), bottom + 15, short(tick), "middle"))
     body += [_text((left + WIDTH) / 2, height - 4, x_name, "middle"), _text(0, 11, f"↑ {y_name}")]
-    kept = sorted((p for p in points if p.kept), key=lambda p: (p.x, p.y))
+    kept = sorted((p for p in points if p.kept and front), key=lambda p: (p.x, p.y))
     path = "".join(f"H{across(p.x):.1f}V{up(p.y):.1f}" for p in kept[1:])
     if path:
         body.append(f'<path d="M{across(kept[0].x):.1f},{up(kept[0].y):.1f}{path}" class="front"/>')

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.question.routing import read_measurements
 from app.settings import Settings
 from evals import subjects
 from evals.cli import run
@@ -105,6 +106,22 @@ def test_a_matrix_is_written_kept_and_compared(qa: Path, tmp_path: Path, capsys:
     assert (folder / "replies.jsonl").read_bytes() == kept
     assert run(["compare", str(folder), str(folder)]) == OK
     assert "No measure of any question differs." in capsys.readouterr().out
+
+
+def test_what_auto_chooses_by_is_written_beside_the_index(
+    qa: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = tmp_path / "data" / "index" / "filings"
+    beside.mkdir(parents=True)
+    command = ["matrix", "--questions", str(qa), "--run", str(tmp_path / "a"), "--arch", "naive,hybrid", "--routes"]
+    assert run([*command, "--data-dir", str(tmp_path / "data")]) == OK
+    written = capsys.readouterr()
+    assert "## Auto against each fixed architecture and the oracle" in written.out
+    assert "| auto by this matrix |" in written.out
+    measured = read_measurements(beside / "routes.json", world.HonestGenerator.name)
+    assert [one.arch for one in measured["named"]] == ["naive", "hybrid"]
+    assert run([*command, "--url", "http://127.0.0.1:1"]) == USAGE
+    assert "--routes needs a file" in capsys.readouterr().err
 
 
 def test_a_run_over_budget_stops_before_it_spends(qa: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

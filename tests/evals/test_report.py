@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from evals import matrix
+from evals import matrix, routes
 from evals.budget import Forecast, exceeded, pilot
 from evals.reports import compare, html, record
 from evals.reports import markdown as report
@@ -28,7 +29,10 @@ async def recorded(tmp_path: Path, tamper: world.Tamper | None = None) -> Record
         await asking.ask(asking.missing(systems, EVERY))
         scores = [await matrix.score(asking, system, EVERY) for system in systems]
         run = await record.of_run(asking, path, EVERY)
+        filings = routes.catalogue(await asking.subject.documents())
     found = record.build(run, matrix.build(scores, EVERY, "naive", "answer"), scores, EVERY)
+    chosen = routes.choices(scores, EVERY, routes.kinds_of(EVERY, filings), "answer")
+    found["routing"] = [asdict(each) for each in chosen]
     again: Record = json.loads(json.dumps(found))
     return again
 
@@ -47,6 +51,7 @@ async def test_markdown_has_every_system_in_every_table(tmp_path: Path) -> None:
     text = report.to_markdown(await recorded(tmp_path))
     assert "| naive                      | 1.000 [.88, 1.00] |" in text
     assert "## Wins and damages against naive" in text
+    assert "## Auto against each fixed architecture and the oracle" in text
     assert "Beware" not in text
     for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
         widths = {line.count("|") for line in table.splitlines()}
@@ -86,7 +91,7 @@ async def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert "@import" not in text
     assert "url(" not in text
     assert not re.search(r"<!--\w+-->", text)
-    assert page.charts == 2 + 1 + 3
+    assert page.charts == 2 + 1 + 1 + 3
 
 
 async def test_text_from_filings_cannot_leave_its_place(tmp_path: Path) -> None:

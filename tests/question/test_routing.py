@@ -61,8 +61,14 @@ def test_what_was_measured_decides_within_the_budget(
 
 def test_what_the_matrix_wrote_is_read(tmp_path: Path) -> None:
     file = tmp_path / "routes.json"
-    file.write_text(to_json({"named": [CHEAP, GOOD]}), "utf-8")
-    assert read_measurements(file) == {"named": (CHEAP, GOOD)}
-    file.write_text('{"named": [{"arch": 1}]}')
+    file.write_text(to_json({"named": [CHEAP, GOOD]}, "extractive"), "utf-8")
+    assert read_measurements(file, "extractive") == {"named": (CHEAP, GOOD)}
+    assert read_measurements(file, "some-llm") == {}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"named": []}', '{"generator": "m", "kinds": {"named": [{"arch": 1}]}}'])
+def test_what_no_matrix_wrote_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "routes.json"
+    file.write_text(text)
     with pytest.raises(Unavailable, match="sextant-eval matrix --routes"):
-        read_measurements(file)
+        read_measurements(file, "m")
