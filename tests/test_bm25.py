@@ -35,6 +35,7 @@ CORPUS = [
         ("naïve Café", ["naiv", "cafe"]),
         ("the Company's hedges", ["compani", "hedg"]),
         ("long-term", ["long", "term"]),
+        ("Income³ 78² 9ᵃ", ["incom", "78", "9"]),
         ("of the and", []),
         ("", []),
         ("\x00\ud800", []),

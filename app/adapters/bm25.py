@@ -11,6 +11,7 @@ from functools import lru_cache
 import Stemmer
 import xxhash
 
+from app.raised import unmarked
 from app.types import SparseVector
 
 STOPWORDS = frozenset(
@@ -52,8 +53,11 @@ def _stem(word: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Terms in order, without case, accents, stopwords and endings; 1,577.00 is 1577, 10-K 10k, FY18 fiscal 2018."""
-    folded = unicodedata.normalize("NFKD", text).casefold()
+    """Terms in order, without case, accents, raised marks, stopwords and endings.
+
+    1,577.00 is 1577, 10-K 10k, FY18 fiscal 2018.
+    """
+    folded = unicodedata.normalize("NFKD", unmarked(text)).casefold()
     if not folded.isascii():
         folded = "".join(ch for ch in folded if not unicodedata.combining(ch))
     out: list[str] = []

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from app.raised import unmarked
+
 Unit = Literal["%", "money", ""]
 
 _SCALES = {
@@ -67,6 +69,7 @@ def located(text: str, hint: str = "") -> list[tuple[int, Quantity]]:
     """The same, each with where its first digit stands."""
     named = _HINT.search(hint)
     default = _SCALES[named["scale"].lower()] if named else None
+    text = unmarked(text)
     found = (match for match in _QUANTITY.finditer(text) if not _is_label(text, match))
     return [(match.start("digits"), _quantity(match, default)) for match in found]
 

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from app.raised import RAISED
+
 _CURRENCY = frozenset("$€£¥")
 _VALUE = re.compile(
     r"[$€£¥]?\(?[$€£¥]?[-−–]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?\)?%?\)?|[—–-]+%?|n/?[am]|NM", re.IGNORECASE
@@ -21,7 +23,7 @@ _DATELINE = re.compile(
 class Row:
     label: str
     values: tuple[str, ...]
-    """As printed, `$` and `%` glued on: `("$5,363", "(1,577)", "—")`."""
+    """As printed but for raised marks, `$` and `%` glued on: `("$5,363", "(1,577)", "—")`."""
 
     @property
     def figures(self) -> int:
@@ -30,7 +32,7 @@ class Row:
 
 def read_row(line: str) -> Row | None:
     """`Purchases of PP&E $ (1,577) $ (1,373)` -> label and two values; None where the line ends in no value."""
-    words = line.split()
+    words = RAISED.sub("", line).split()
     values: list[str] = []
     while words:
         word = words[-1]

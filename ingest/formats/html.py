@@ -7,6 +7,7 @@ from pathlib import Path
 from lxml import etree
 
 from app.errors import DocumentError
+from app.raised import raised
 from ingest.extraction.declared import from_cover_facts
 from ingest.extraction.xbrl import FactReader
 from ingest.formats import html_tables, plain_text
@@ -246,10 +247,12 @@ class HtmlReader:
         ends.append(self._lower)
 
     def _lower(self) -> None:
-        """Set a raised text apart from the word or number before it, unless it is an ordinal's ending."""
+        """A mark in raised characters; another text set apart from the word before it, unless an ordinal's ending."""
         start = self._raised.pop()
         text = "".join(self._text[start:]).replace(MARK, "")
-        if text.strip() and not _ORDINAL.fullmatch(text):
+        if mark := raised(text):
+            self._text[start:] = [mark]
+        elif text.strip() and not _ORDINAL.fullmatch(text):
             self._text[start:] = [f" {MARK}{text.strip()} "]
 
     def _link(self, attributes: Mapping[str, str], ends: list[Callable[[], None]]) -> None:

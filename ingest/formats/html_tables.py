@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.raised import RAISED
 from ingest.formats.grid import MARK, Block, Run
 
 PARAGRAPH, BREAK = "\ufdd0", "\ufdd1"
@@ -18,12 +19,14 @@ _GAP = 4
 """Blanks after a cell: more than a closing mark hangs over."""
 _OPENING = re.compile(r"(?:US|C|A|HK|NZ|S)?[$€£¥][\s(]*|\(")
 _FIGURE = re.compile(
-    r"(?:(?:US|C|A)?[$€£¥])?\s*\(?[$€£¥]?[+\-–−]?\.?\d[\d,]*(?:\.\d+)?|[$€£¥]?\s*[—–-]{1,3}|\(?N/?M|n/?a", re.I
+    r"(?:(?:US|C|A)?[$€£¥])?\s*(?:\(\s*)?[$€£¥]?[+\-–−]?\.?\d[\d,]*(?:\.\d+)?|[$€£¥]?\s*[—–-]{1,3}|\(?N/?M|n/?a", re.I
 )
-_CLOSING = re.compile(r"[)\]%]{1,3}|\)?\s?%\s?\)?")
-_HANGING = re.compile(rf"\s*[)\]%*]*(?:\s*{MARK}\S+)*$")
+_TAIL = re.compile(rf"[)\]%]{{1,3}}|\)?\s?%\s?\)?|{RAISED.pattern}|{MARK}.*")
+"""Of a figure, in a cell of its own: closing marks, or a footnote's."""
+_HANGING = re.compile(rf"\s*(?:[)\]%*]|{RAISED.pattern})*(?:\s*{MARK}\S+)*$")
 _LONGEST_FIGURE = 60
 _AFTER_SIGN = re.compile(r"(?<=[$€£¥(])\s+(?=[\d(.])")
+_BEFORE_CLOSING = re.compile(r"\s+(?=\))")
 _PROSE = 300
 """Characters from which a cell of several paragraphs is no label."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -149,7 +152,7 @@ def _runs(row: Sequence[Cell]) -> Iterator[_Run]:
     last: _Run | None = None
     for cell in row:
         text = " ".join(cell.text.translate(_BETWEEN).split())
-        if last and last.figure and (_CLOSING.fullmatch(text) or text.startswith(MARK)):
+        if last and last.figure and _TAIL.fullmatch(text):
             last.tail += f" {text}" if text.startswith(MARK) else text.replace(" ", "")
             last.tail_end = cell.end
             continue
@@ -178,7 +181,8 @@ def _run(cell: Cell, text: str, opening: Cell | None) -> _Run:
         return _Run(first, cell.end, f"{sign} {text}".strip())
     digits = _AFTER_SIGN.sub("", text[: hanging.start()])
     glue = "" if digits[0] in "(.0123456789" else " "
-    return _Run(first, cell.end, f"{sign}{glue}{digits}".strip(), hanging[0], cell.end, figure=True)
+    tail = _BEFORE_CLOSING.sub("", hanging[0])
+    return _Run(first, cell.end, f"{sign}{glue}{digits}".strip(), tail, cell.end, figure=True)
 
 
 def _edges(rows: Sequence[Sequence[_Run]]) -> list[int]:

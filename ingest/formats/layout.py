@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from app.raised import MARKS
 from app.types import Word
 
 _CLOSING = re.compile(r"[)%\]]{1,2}")
-_NUMBER_END = re.compile(r".*\d")
+_NUMBER_END = re.compile(rf".*[\d{MARKS}]")
 _DOTS = ".․·…_"
 _LEADER = re.compile(rf"[{_DOTS}]{{4,}}")
-_CELL = re.compile(r"[$€£¥()\d,.%—–\-*/:+]+|n/?[am]|NM|x", re.I)
+_CELL = re.compile(rf"[$€£¥()\d,.%—–\-*/:+{MARKS}]+|n/?[am]|NM|x", re.I)
 _CELL_WORDS = 5
 _PARAGRAPH_GAP = 0.5
 """Blank space above a line, in line heights, from which a paragraph starts."""

@@ -2,6 +2,8 @@
 
 import ctypes
 import io
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +13,7 @@ import pikepdf
 import pypdfium2.raw as pdfium
 
 from app.errors import DocumentError
+from app.raised import raised
 from app.types import Page
 from ingest.formats.filing_text import FilingText, OutlineEntry
 from ingest.formats.layout import Token, lay_out
@@ -22,6 +25,8 @@ RawWord: TypeAlias = tuple[float, float, float, float, str, int, int]
 
 MAX_WORDS_PER_PAGE = 100_000
 _HEADER_BYTES = 1024
+_SUPERSCRIPT = 1
+"""Bit of a span's flags."""
 _open: Callable[[Path | io.BytesIO], Any] = pdfwords.open
 
 
@@ -108,7 +113,7 @@ def _read(
 def _page(document: Any, index: int) -> Page:
     page = document[index]
     try:
-        raw: Sequence[RawWord] = page.get_text("words", rotated=True)
+        raw: Sequence[RawWord] = _with_marks(page.get_text("words", rotated=True), page)
         width, height = page.rect[2], page.rect[3]
     except (RuntimeError, ValueError):
         raw, width, height = words_by_character(document._pdf[index])
@@ -118,6 +123,23 @@ def _page(document: Any, index: int) -> Page:
     label = _declared_label(document, index) or printed_label(text)
     label = label if label != str(index + 1) else None
     return Page(index + 1, text, words, round(width, 2), round(height, 2), label)
+
+
+def _with_marks(raw: Sequence[RawWord], page: Any) -> Sequence[RawWord]:
+    """The words, raised marks in raised characters: 78 with a raised 2 would read 782."""
+    marked: dict[tuple[int, int], list[str]] = {}
+    for at, block in enumerate(page.get_text("dict", rotated=True)["blocks"]):
+        for number, line in enumerate(block.get("lines", ())):
+            if any(span["flags"] & _SUPERSCRIPT for span in line["spans"]):
+                marked[at, number] = "".join(map(_shown, line["spans"])).split()
+    of_line = Counter((word[5], word[6]) for word in raw) if marked else {}
+    left = {place: iter(words) for place, words in marked.items() if len(words) == of_line[place]}
+    return [(*w[:4], next(left[w[5], w[6]]), *w[5:7]) if (w[5], w[6]) in left else w for w in raw]
+
+
+def _shown(span: Mapping[str, Any]) -> str:
+    text: str = span["text"]
+    return re.sub(r"\S+", lambda word: raised(word[0]) or word[0], text) if span["flags"] & _SUPERSCRIPT else text
 
 
 def _fragments(raw: Sequence[RawWord]) -> list[list[Token]]:

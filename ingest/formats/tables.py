@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from app.types import Page
+from app.raised import RAISED
+from app.types import Page, Word
 
 _NUMBER = re.compile(
     r"[$€£¥]?[(\[]?[$€£¥+\-–−]?\d[\d,]*(?:\.\d+)?[)\]]?[%x]?[)\]]?(?:\([a-z0-9]{1,2}\))?\*?"
-    r"|[$€£¥]?\(?\.\d+\)?%?|[—–-]+%?|\(?N/?M\)?|[Nn]/?[Aa]|\*"
+    r"|[$€£¥]?\(?\.\d+\)?%?|[—–-]+%?|\(?N/?M\)?|[Nn]/?[Aa]|[Nn]il|\*"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d(?:\(\w\)|\*)?")
 _FOOTNOTE = re.compile(r"\(?[a-z0-9]{1,2}\)(?:\([a-z0-9]\))*")
@@ -144,9 +145,10 @@ def page_lines(page: Page) -> list[Line]:
         cells: list[Cell] = []
         y0, y1 = [], []
         while word is not None and word.end <= end:
-            cells.append(Cell(word.start, word.end, word.box[0], word.box[2], page.text[word.start : word.end]))
-            y0.append(word.box[1])
-            y1.append(word.box[3])
+            if cell := _cell(word, page.text[word.start : word.end]):
+                cells.append(cell)
+                y0.append(word.box[1])
+                y1.append(word.box[3])
             word = next(words, None)
         if cells:
             middle = len(y0) // 2
@@ -154,6 +156,13 @@ def page_lines(page: Page) -> list[Line]:
             values = _figures(cells, bottom - top)
             lines.append(Line(start, end, top, bottom, cells, values, _completes(values, lines[-2:])))
     return lines
+
+
+def _cell(word: Word, text: str) -> Cell | None:
+    """The word without raised marks; None where it is nothing else."""
+    plain = RAISED.sub("", text)
+    end = word.start + len(text.removesuffix(RAISED.findall(text)[-1])) if plain != text else word.end
+    return Cell(word.start, end, word.box[0], word.box[2], plain) if plain else None
 
 
 def _completes(values: Sequence[Cell], above: Sequence[Line]) -> bool:
@@ -396,18 +405,23 @@ def _rows(page: Page, body: Sequence[Line], columns: Sequence[Column]) -> Iterab
         label = " ".join(w.text for w in line.words if not figures or w.start < figures[0].start)
         begins = _label_start(pending, label)
         for heading in pending[:begins]:
-            yield Row(heading.start, heading.end, page.text[heading.start : heading.end], ())
+            yield Row(heading.start, heading.end, _said(page, heading), ())
         wrapped = pending[begins:]
         start = wrapped[0].start if wrapped else line.start
-        label = " ".join([*(page.text[w.start : w.end] for w in wrapped), label]).strip()
+        label = " ".join([*(_said(page, w) for w in wrapped), label]).strip()
         values = [""] * len(columns)
         spans: list[tuple[int, int] | None] = [None] * len(columns)
         for value in figures:
             at = _nearest(columns, _edge(value))
             spans[at] = None if values[at] else (value.start, value.end)
-            values[at] = f"{values[at]} {page.text[value.start : value.end].replace(' %', '%')}".strip()
+            printed = RAISED.sub("", page.text[value.start : value.end]).replace(" %", "%")
+            values[at] = f"{values[at]} {printed}".strip()
         yield Row(start, line.end, label, tuple(values), tuple(spans))
         pending = []
+
+
+def _said(page: Page, line: Line) -> str:
+    return RAISED.sub("", page.text[line.start : line.end]).strip()
 
 
 def _label_start(pending: Sequence[Line], label: str) -> int:

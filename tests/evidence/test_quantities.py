@@ -17,6 +17,7 @@ from app.evidence.quantities import matched, quantities
         ("about $2.5bn or $1.8 B", ["2.5", "1.8"]),
         ("a charge of $ (0.9) million", ["0.9"]),
         ("COVID-19 and Item 1A", []),
+        ("4,321⁵ people, 9ᵃ mills and $0.16²⁄3", ["4321", "9", "0.16", "3"]),
     ],
 )
 def test_values(text: str, values: list[str]) -> None:
@@ -28,6 +29,12 @@ def test_units_and_scales() -> None:
     assert (percent.unit, percent.scale) == ("%", None)
     assert (money.unit, money.scale) == ("money", 9)
     assert (plain.unit, plain.scale) == ("", None)
+
+
+def test_a_raised_mark_parts_no_number_from_its_unit() -> None:
+    [percent, money] = quantities("45.6²% of $2.5 billion⁴")
+    assert (percent.value, percent.unit) == (Decimal("45.6"), "%")
+    assert (money.value, money.scale) == (Decimal("2.5"), 9)
 
 
 def test_a_question_may_name_the_scale() -> None:

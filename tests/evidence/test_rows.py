@@ -14,6 +14,7 @@ from app.evidence.rows import read_row
         ("Goodwill impairment expense 271 — —", "Goodwill impairment expense", ("271", "—", "—")),
         ("Decline in rate (2.5 )% 1.0%", "Decline in rate", ("(2.5)%", "1.0%")),
         ("Revenue..... 10 9", "Revenue", ("10", "9")),
+        ("Segment income³ $ 432¹,² (98)ᵃ 45.6²%", "Segment income", ("$432", "(98)", "45.6%")),
     ],
 )
 def test_label_and_values(line: str, label: str, values: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ import pikepdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import DocumentError
 from app.types import Page
@@ -31,6 +32,22 @@ def one_page(path: Path, content: str, **how: int | tuple[int, int, int, int]) -
 
 def test_a_table_row_is_one_line(tmp_path: Path) -> None:
     assert one_page(tmp_path, ROWS).text == "2018 2017\nPurchases of PP&E (1,577) (1,373)"
+
+
+def test_a_raised_mark_is_no_digit_of_its_number(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    for y, (text, mark) in enumerate([("78", "2"), ("Income", "3"), ("9", "a"), ("56", "(1)"), ("the 4", "th")]):
+        line = canvas.beginText(72, 700 - 20 * y)
+        line.setFont("Helvetica", 10)
+        line.textOut(text)
+        line.setFont("Helvetica", 6)
+        line.setRise(4)
+        line.textOut(mark)
+        line.setRise(0)
+        canvas.drawText(line)
+    canvas.save()
+    [page] = read_pdf(tmp_path / "a.pdf").pages
+    assert page.text.split() == ["78²", "Income³", "9ᵃ", "56¹", "the", "4th"]
 
 
 def test_words_slice_the_text_and_stand_where_they_are_drawn(tmp_path: Path) -> None:

@@ -122,6 +122,26 @@ def test_percent_signs_and_footnotes_do_not_shift_columns() -> None:
     ]
 
 
+def test_raised_marks_belong_to_no_label_value_or_header() -> None:
+    page = typeset("""
+                                         2023¹        2022
+        Segment income³                    432¹       (321)ᵃ
+        Margin                            45.6²%      44.1%
+        """)
+    table = only(page)
+    assert table.columns == ("2023", "2022")
+    assert [(row.label, row.values) for row in table.rows] == [
+        ("Segment income", ("432", "(321)")),
+        ("Margin", ("45.6%", "44.1%")),
+    ]
+    assert [page.text[slice(*span)] for row in table.rows for span in row.spans if span] == [
+        "432",
+        "(321)",
+        "45.6²%",
+        "44.1%",
+    ]
+
+
 def test_figures_inside_a_label_stay_there() -> None:
     table = only(
         typeset("""
