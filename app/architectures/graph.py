@@ -65,8 +65,10 @@ class Graph:
             answer = await self._counted(question, taken, tools)
             if answer is not None:
                 return answer
-            if self.mode == "count" and not await self._has_graph(question.where, tools):
-                raise Unavailable(_NONE)
+            if self.mode == "count":
+                if not await self._has_graph(question.where, tools):
+                    raise Unavailable(_NONE)
+                return abstain("off_corpus", ())
             tools.note("mode", mode="local", why="the graph knows nothing of what is to be counted")
         mode = "local" if taken.mode == "count" else taken.mode
         return await answer_from(question, await self.retrieve(question, tools, mode), tools)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.graph.asking import Asked, Unit
+from app.graph.meaning import near
 from app.graph.names import normalised, spans_of_words
 from app.graph.sectors import assigned
 from app.graph.themes import Theme, named_theme, theme_key
@@ -15,6 +16,8 @@ _ANNUAL = frozenset({"10-K", "20-F", "AR"})
 UNKNOWN = "unknown"
 _PASSING = 2
 """Mentions from which a filing discusses a theme, rather than touching it."""
+_WORDS = 5
+"""Of a theme in a question's own words at most; what is longer, or has a number, asks for more than a theme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ async def scope(question: Question, asked: Asked, tools: Tools) -> Filter:
 
 
 async def counted(asked: Asked, where: Filter, tools: Tools) -> Tally | None:
-    """None where the graph knows neither the relation, the theme nor the name."""
+    """None where the graph knows neither the relation, the theme nor the name, nor a phrase that means it."""
     theme = named_theme(asked.what) if asked.what else None
     if asked.role and not asked.risk:
         found = await tools.records(Relation, where, {"predicate": [asked.role]})
@@ -73,7 +76,9 @@ async def counted(asked: Asked, where: Filter, tools: Tools) -> Tally | None:
             return _by_relation(asked, of_both or of_name)
     if theme is not None:
         return await _by_theme(asked, theme, where, tools)
-    return await _by_name(asked, where, tools) if asked.what else None
+    if not asked.what:
+        return None
+    return await _by_name(asked, where, tools) or await _by_meaning(asked, where, tools)
 
 
 async def resectored(tally: Tally, names: Sequence[str], where: Filter, tools: Tools) -> Tally:
@@ -130,6 +135,18 @@ async def _by_name(asked: Asked, where: Filter, tools: Tools) -> Tally | None:
     rarest = min(by_alias.values(), key=lambda found: len({e.document_id for e in found}))
     members = [_of_entity(e) for e in rarest if e.document_id in common]
     return Tally(f"mentions of {asked.what}", _grouped(members, lambda member: _value(member.meta, asked.unit)))
+
+
+async def _by_meaning(asked: Asked, where: Filter, tools: Tools) -> Tally | None:
+    """Filings that keep speaking of what means the same, in other words than the question's."""
+    if len(asked.what.split()) > _WORDS or any(character.isdigit() for character in asked.what):
+        return None
+    found = [entity for entity in await near(asked.what, where, tools) if entity.count >= _PASSING]
+    if not found:
+        return None
+    phrases = sorted({entity.name for entity in found})
+    what = f"mentions of what is near to {asked.what!r} in meaning ({', '.join(phrases)})"
+    return Tally(what, _grouped([_of_entity(e) for e in found], lambda member: _value(member.meta, asked.unit)))
 
 
 def _longest(aliases: Iterable[str], phrase: str) -> set[str]:

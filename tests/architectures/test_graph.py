@@ -217,3 +217,48 @@ async def test_filings_are_named_first_and_their_quotes_are_verified(world: Worl
         f"- Cedar: {TRADE} [2]",
     ]
     assert [c.verified for c in answer.citations] == [True, True]
+
+
+async def speaks_of(world: World, document: str, phrase: str) -> None:
+    [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, document))], Question("").where)
+    await world.store.put_records(document, [replace(entity(chunk, f"concept:{phrase}", phrase, WEATHER), count=4)])
+
+
+async def test_a_theme_in_other_words_is_counted_by_meaning_and_the_trace_says_so(world: World) -> None:
+    """The fake embedder takes words of the same letters for the same: `jazz` is `zajz`, and not `zoo`."""
+    await speaks_of(world, "a-2022", "zajz")
+    await speaks_of(world, "b-2023", "zoo")
+    answer, tools = await ask(world, "How many companies discuss jazz?")
+    first, *_, member = answer.text.splitlines()
+    assert first == "1 company with mentions of what is near to 'jazz' in meaning (zajz)."
+    assert member == f"- Alder: {WEATHER} [1]"
+    [meaning] = [step for step in tools.trace if step.name == "meaning"]
+    assert meaning.detail["taken"] == ["zajz"]
+    assert meaning.detail["nearest"][0] == {"phrase": "zajz", "cosine": 1.0}
+    assert tools.cost.ops_by_kind["dense"] == 4, "two phrases and the two themes of the third filing"
+    assert tools.cost.llm_calls == 0
+
+
+@pytest.mark.parametrize("asked", ["zoo", "what nobody of all these companies ever wrote", "jazz 2023"])
+async def test_what_nothing_means_is_not_counted(world: World, asked: str) -> None:
+    await speaks_of(world, "a-2022", "zajz")
+    text = f"How many companies discuss {asked}?"
+    answer, tools = await ask(world, text)
+    assert [step.detail["mode"] for step in tools.trace if step.name == "mode"] == ["count", "local"]
+    assert "near to" not in answer.text
+    strict, _ = await ask(world, text, mode="count")
+    assert (strict.abstained, strict.reason) == (True, "off_corpus")
+
+
+async def test_a_phrase_of_a_filing_that_the_caller_may_not_see_is_near_to_nothing(world: World) -> None:
+    access = Access(groups=("board",))
+    [chunk] = await world.store.chunks(
+        [str(uuid5(NAMESPACE_OID, "d-2023"))], replace(Question("").where, access=access)
+    )
+    await world.store.put_records("d-2023", [replace(entity(chunk, "concept:zajz", "zajz", WEATHER), count=4)])
+    text = "How many companies discuss jazz?"
+    answer, _ = await ask(world, text, access, mode="count")
+    assert "Dogwood" in answer.text
+    answer, tools = await ask(world, text, mode="count")
+    assert answer.reason == "off_corpus"
+    assert "zajz" not in str(tools.trace)
