@@ -1,4 +1,7 @@
-"""Which build of an embedded collection its name stands for: a small file beside the builds, replaced in one step."""
+"""Which build of a collection its name stands for: a small file in the data directory, replaced in one step.
+
+Of an embedded collection that is the truth; of a server's, whose aliases are it, this says whose figures are read.
+"""
 
 import json
 import os
@@ -37,6 +40,7 @@ def read_versions(data_dir: Path, collection: str) -> Versions:
 def write_versions(data_dir: Path, collection: str, versions: Versions) -> None:
     """After a crash on the way the file is as it was before, or as it is now."""
     path = _file(data_dir, collection)
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".new")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(asdict(versions), file)

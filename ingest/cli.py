@@ -24,8 +24,9 @@ _INGEST_EXAMPLES = """examples:
   sextant-ingest --tenant acme --acl board,audit confidential/
   sextant-ingest --dry-run --json filings/ | jq .  what would happen, for programs
 
-exit status: 0 all fine, 1 some files failed, 2 wrong usage or nothing found, 3 index locked or unavailable,
-130 interrupted. What is written stays whole whenever it stops; the same command again does the rest.
+exit status: 0 all fine, 1 some files failed (of `sql`: it took too long), 2 wrong usage or nothing found, 3 index
+locked or unavailable, 130 interrupted. What is written stays whole whenever it stops; the same command again does the
+rest.
 """
 _DELETE_EXAMPLES = """examples:
   sextant-ingest delete acme-2023-10k-0a1b2c3d4e
@@ -132,7 +133,7 @@ def _fetch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last", metavar="N", type=_positive, help="newest of each form (default: 1, all with --since)"
     )
-    parser.add_argument("--since", metavar="DATE", type=date.fromisoformat, help="filed on this day or later")
+    parser.add_argument("--since", metavar="DATE", type=_day, help="filed on this day or later: 2024-01-31")
     parser.add_argument("--amendments", action="store_true", help="10-K/A too where 10-K is asked for")
     parser.add_argument("--to", metavar="DIR", type=Path, default=Path("filings"), help="folder (default: %(default)s)")
     kind = parser.add_mutually_exclusive_group()
@@ -144,7 +145,8 @@ def _fetch(parser: argparse.ArgumentParser) -> None:
 
 def _reindex(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "The same filings under another chunker or model. Stop the service first, and start it afterwards."
+        "The same filings under another chunker or model. Of the embedded index stop the service first, and start it "
+        "afterwards; over a Qdrant server it may run on."
     )
     parser.add_argument("--chunker", metavar="S", help="as `ingest` takes it (default: CHUNKER, or structure)")
     parser.add_argument("--embedding-model", metavar="M", help="default: EMBEDDING_MODEL")
@@ -221,16 +223,25 @@ def _sidecars(text: str) -> "Sidecars":
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below 1")
-    return value
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as 2024-01-31") from None
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value
 
 

@@ -2,9 +2,9 @@
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,74 +47,113 @@ class _AsBefore(Sidecars):
 
 async def reindex(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     """Raises StoreLocked while a service has the embedded index. A run that was killed is taken up by the next."""
-    async with open_builds(settings) as builds, open_index(settings, False) as old:
-        if options.dry_run:
-            with TemporaryDirectory(prefix="sextant-") as folder:
-                documents = await _ready(old)
-                found = await asyncio.to_thread(_originals, documents, settings.originals_dir, Path(folder))
-            complete = _all_found(documents, found, options, report)
-            if complete:
-                _tell(options, "forecast", f"{len(found)} documents would be built anew", documents=len(found))
-            return OK if complete else SOME_FAILED
-        versions = await builds.read()
-        new = max(versions.current, versions.previous or 0) + 1
-        async with _opened(settings.of_build(new), new, builds, open_index) as index:
-            if not await _follow(options, settings, old, index, report):
-                return SOME_FAILED
-            await builds.switch(Versions(new, versions.current))
+    async with open_builds(settings) as builds:
+        with TemporaryDirectory(prefix="sextant-") as folder:
+            async with open_index(settings, False) as old:
+                work = _Work(options, settings, old, Path(folder), report)
+                filings = await work.filings()
+                if filings is None:
+                    return SOME_FAILED
+                if options.dry_run:
+                    _tell(options, "forecast", f"{len(filings)} documents would be built anew", documents=len(filings))
+                    return OK
+                versions = await builds.read()
+                new = max(versions.current, versions.previous or 0) + 1
+                async with _opened(settings.of_build(new), new, builds, open_index) as index:
+                    if not await work.done(index, filings):
+                        return SOME_FAILED
+                await builds.switch(Versions(new, versions.current))
         if options.drop_old:
             await _prune(builds)
-    at_once = (
-        "answers from it at once; start it again for its figures" if settings.qdrant_url else "uses it from its start"
-    )
-    text = f"{settings.collection} is now build {new}; a service {at_once}"
+    when = "answers from it now, but for its figures, which it reads when it starts" if settings.qdrant_url else ""
+    text = f"{settings.collection} is now build {new}; a service {when or 'started from now on uses it'}"
     _tell(options, "switched", text, build=new)
     return OK
 
 
-async def _follow(options: argparse.Namespace, settings: Settings, old: Index, new: Index, report: Report) -> bool:
-    """Whether the new build has all that the old one has; the old one may change meanwhile where a server keeps it."""
-    built: list[Document] = []
-    while built != (documents := await _ready(old)):
-        built = documents
-        with TemporaryDirectory(prefix="sextant-") as folder:
-            found = await asyncio.to_thread(_originals, documents, settings.originals_dir, Path(folder))
-            if not _all_found(documents, found, options, report):
+@dataclass(frozen=True, slots=True)
+class _Filing:
+    """A document of the old build and where its bytes are."""
+
+    document: Document
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """From the old build to the new one."""
+
+    options: argparse.Namespace
+    settings: Settings
+    old: Index
+    folder: Path
+    """For copies of remote files."""
+    report: Report
+    told: set[str] = field(default_factory=set)
+    """Ids of documents that are said to be missing."""
+
+    async def filings(self) -> list[_Filing] | None:
+        """Those of the old build that can be read again; None where others cannot, and may not be left out."""
+        documents = [document for document in await self.old.store.documents() if document.state == "ready"]
+        found = await asyncio.to_thread(_originals, documents, self.settings.originals_dir, self.folder)
+        missing = [document for document in documents if document.id not in found]
+        for document in missing:
+            if document.id in self.told:
+                continue
+            self.told.add(document.id)
+            self.report.error(f"{document.id}: {document.meta.source} is gone or has changed, and no copy was kept")
+        if missing and not self.options.allow_missing:
+            self.report.error(
+                f"{len(missing)} of {len(documents)} documents cannot be read again; --allow-missing drops them"
+            )
+            return None
+        return [_Filing(document, found[document.id]) for document in documents if document.id in found]
+
+    async def done(self, new: Index, filings: list[_Filing]) -> bool:
+        """Whether the new build has all of the old one, which may change meanwhile where a server keeps it."""
+        now: list[_Filing] | None = filings
+        while now is not None:
+            filings = now
+            if not await self._build(new, filings) and not self.options.allow_missing:
+                self.report.error("nothing is switched, for some filings failed; the same command tries them again")
                 return False
-            async with open_captioning(settings) as captioning, open_relating(settings) as relating:
-                limits = Options(
-                    workers=options.workers,
-                    graph=settings.graph,
-                    ocr=settings.ocr,
-                    captioning=captioning,
-                    relating=relating,
-                )
-                whole = await _build(settings, new, limits, [d for d in documents if d.id in found], found, report)
-        if not whole and not options.allow_missing:
-            report.error("nothing is switched, for some filings failed; the same command tries them again")
-            return False
-        kept = {document.id for document in documents}
-        for document in await new.store.documents():
-            if document.id not in kept:
-                await new.remove(document)
-    return True
-
-
-async def _ready(index: Index) -> list[Document]:
-    return [document for document in await index.store.documents() if document.state == "ready"]
-
-
-def _all_found(
-    documents: Sequence[Document], found: Mapping[str, Path], options: argparse.Namespace, report: Report
-) -> bool:
-    """Or whether what is missing may be."""
-    missing = [document for document in documents if document.id not in found]
-    for document in missing:
-        report.error(f"{document.id}: {document.meta.source} is gone or has changed, and no copy was kept")
-    if missing and not options.allow_missing:
-        report.error(f"{len(missing)} of {len(documents)} documents cannot be read again; --allow-missing drops them")
+            kept = {filing.document.id for filing in filings}
+            for document in await new.store.documents():
+                if document.id not in kept:
+                    await new.remove(document)
+            if (now := await self.filings()) == filings:
+                return True
         return False
-    return True
+
+    async def _build(self, new: Index, filings: Sequence[_Filing]) -> bool:
+        """Whether every one is in the new build now."""
+        chunker = read_chunker(self.settings.chunker)
+
+        def rights(filing: _Filing) -> tuple[str, tuple[str, ...]]:
+            return filing.document.meta.tenant, filing.document.meta.acl
+
+        async with open_captioning(self.settings) as captioning, open_relating(self.settings) as relating:
+            limits = Options(
+                workers=self.options.workers,
+                graph=self.settings.graph,
+                ocr=self.settings.ocr,
+                captioning=captioning,
+                relating=relating,
+            )
+            for (tenant, acl), group in groupby(sorted(filings, key=rights), rights):
+                own = list(group)
+                given = _AsBefore([filing.document for filing in own])
+                batch = Batch(
+                    new, chunker, replace(limits, tenant=tenant, acl=acl, sidecars=given), self.report.outcome
+                )
+                self.report.begin(f"a new build of {self.settings.collection}", len(own), batch.tally)
+                try:
+                    sources = [Source(filing.document.meta.source, str(filing.path)) for filing in own]
+                    await batch.run(sources, await new.store.documents())
+                finally:
+                    self.report.end(batch.tally)
+        built = {(d.meta.tenant, d.sha256) for d in await new.store.documents() if d.state == "ready"}
+        return {(filing.document.meta.tenant, filing.document.sha256) for filing in filings} <= built
 
 
 def _originals(documents: Sequence[Document], kept: Path, folder: Path) -> dict[str, Path]:
@@ -148,32 +187,6 @@ async def _opened(building: Settings, number: int, builds: Builds, open_index: O
         await builds.remove(number)
     async with open_index(building, True) as index:
         yield index
-
-
-async def _build(
-    settings: Settings,
-    index: Index,
-    limits: Options,
-    documents: Sequence[Document],
-    found: dict[str, Path],
-    report: Report,
-) -> bool:
-    """Whether every document is in the new index now."""
-    chunker = read_chunker(settings.chunker)
-
-    def rights(document: Document) -> tuple[str, tuple[str, ...]]:
-        return document.meta.tenant, document.meta.acl
-
-    for (tenant, acl), group in groupby(sorted(documents, key=rights), rights):
-        own = list(group)
-        batch = Batch(index, chunker, replace(limits, tenant=tenant, acl=acl, sidecars=_AsBefore(own)), report.outcome)
-        report.begin(f"a new build of {settings.collection}", len(own), batch.tally)
-        try:
-            await batch.run([Source(d.meta.source, str(found[d.id])) for d in own], await index.store.documents())
-        finally:
-            report.end(batch.tally)
-    built = {(d.meta.tenant, d.sha256) for d in await index.store.documents() if d.state == "ready"}
-    return {(d.meta.tenant, d.sha256) for d in documents} <= built
 
 
 async def rollback(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

@@ -1,7 +1,8 @@
 """The vector store on a Qdrant server or cluster, which many processes may share.
 
 The collection's name is an alias of `<name>-v1` (likewise `<name>-pages`, `-documents` and `-graph`), so that an index
-may be rebuilt beside the one in use and switched to in one call. The stamp is the chunk collection's metadata.
+may be rebuilt as `<name>-v2` beside the one in use and switched to in one call (app.adapters.qdrant_builds). The stamp
+is the chunk collection's metadata.
 """
 
 import asyncio
@@ -39,7 +40,6 @@ from app.types import (
 )
 
 T = TypeVar("T")
-_VERSION = "v1"
 _MAX_BATCH_BYTES = 8 * 2**20
 """A quarter of the server's request limit, for sizes are estimated."""
 _SCROLL = 1000
@@ -59,6 +59,12 @@ _INDEXES = {
     "-documents": pl.DOCUMENT_INDEXES,
     "-graph": gp.RECORD_INDEXES,
 }
+SUFFIXES = tuple(_INDEXES)
+"""Of the names of a build's collections."""
+
+
+def connect(url: str, api_key: str | None, timeout_s: int) -> AsyncQdrantClient:
+    return AsyncQdrantClient(url=url, api_key=api_key, timeout=max(1, timeout_s), check_compatibility=False)
 
 
 class ServerStore:
@@ -68,14 +74,17 @@ class ServerStore:
     sparse legs always, ops are bounded by the number of chunks that pass the filter.
     """
 
-    def __init__(self, client: AsyncQdrantClient, url: str, stamp: IndexStamp) -> None:
+    def __init__(self, client: AsyncQdrantClient, url: str, stamp: IndexStamp, build: int | None = None) -> None:
+        """`build` is one to work on by its number; None is the one in use, at every moment."""
         self._client = client
         self._url = url
+        self._wanted = stamp
         self._stamp = stamp
-        self._chunks = stamp.collection
-        self._pages = f"{stamp.collection}-pages"
-        self._documents = f"{stamp.collection}-documents"
-        self._graph = f"{stamp.collection}-graph"
+        """As found, once it is open."""
+        self._chunks = stamp.collection if build is None else f"{stamp.collection}-v{build}"
+        self._pages = f"{self._chunks}-pages"
+        self._documents = f"{self._chunks}-documents"
+        self._graph = f"{self._chunks}-graph"
 
     @classmethod
     async def open(
@@ -88,24 +97,25 @@ class ServerStore:
         shards: int = 1,
         replicas: int = 1,
         create: bool = True,
+        build: int | None = None,
     ) -> "ServerStore":
         """Find the collection or make it. Raises IndexMismatch, StoreUnavailable, Timeout.
 
-        The number of shards is fixed once the collection exists.
+        The number of shards is fixed once the collection exists. A `build` is made complete, but nothing is switched.
         """
-        client = AsyncQdrantClient(
-            url=url, api_key=api_key, timeout=max(1, math.ceil(timeout_s)), check_compatibility=False
-        )
-        store = cls(client, url, stamp)
+        client = connect(url, api_key, math.ceil(timeout_s))
+        store = cls(client, url, stamp, build)
         try:
-            with _server_errors(url):
-                if not await client.collection_exists(stamp.collection):
+            with server_errors(url):
+                if build is not None and create:
+                    await store._create(SUFFIXES, build, shards, replicas)
+                elif not await client.collection_exists(store._chunks):
                     if not create:
-                        raise IndexMissing(f"no collection {stamp.collection!r} at {url}; ingest some filings first")
-                    await store._create(tuple(_INDEXES), shards, replicas)
+                        raise IndexMissing(f"no collection {store._chunks!r} at {url}; ingest some filings first")
+                    await store._create_first(SUFFIXES, shards, replicas)
                 elif create and not await client.collection_exists(store._graph):
-                    await store._create(("-graph",), shards, replicas)
-            pl.check_stamp(await store.stamp(), stamp, f"{url}, collection {stamp.collection!r}")
+                    await store._create_first(("-graph",), shards, replicas)
+            store._stamp = await store.stamp()
         except BaseException:
             await client.close()
             raise
@@ -114,12 +124,10 @@ class ServerStore:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _create(self, suffixes: Sequence[str], shards: int, replicas: int) -> None:
-        """Collections, then indexes, then the aliases, whose presence says that all is complete."""
-        base = f"{self._stamp.collection}-{_VERSION}"
-        aliases: list[Any] = []
-        for suffix in suffixes:
-            name = base + suffix
+    async def _create(self, suffixes: Sequence[str], build: int, shards: int, replicas: int) -> dict[str, str]:
+        """Collections, then their indexes. Returns them by suffix."""
+        names = {suffix: f"{self._stamp.collection}-v{build}{suffix}" for suffix in suffixes}
+        for suffix, name in names.items():
             if not await self._client.collection_exists(name):
                 await self._client.create_collection(
                     name,
@@ -131,9 +139,15 @@ class ServerStore:
                 )
             for field, kind in _INDEXES[suffix].items():
                 await self._client.create_payload_index(name, field, _INDEX_TYPES[kind], wait=True)
-            alias = models.CreateAlias(collection_name=name, alias_name=self._stamp.collection + suffix)
-            aliases.append(models.CreateAliasOperation(create_alias=alias))
-        await self._client.update_collection_aliases(aliases)
+        return names
+
+    async def _create_first(self, suffixes: Sequence[str], shards: int, replicas: int) -> None:
+        """The first build, then the aliases, whose presence says that all is complete."""
+        aliases = [
+            models.CreateAlias(collection_name=name, alias_name=self._stamp.collection + suffix)
+            for suffix, name in (await self._create(suffixes, 1, shards, replicas)).items()
+        ]
+        await self._client.update_collection_aliases([models.CreateAliasOperation(create_alias=a) for a in aliases])
 
     def _vectors(self, suffix: str) -> dict[str, Any]:
         if suffix:
@@ -148,15 +162,18 @@ class ServerStore:
         }
 
     async def stamp(self) -> IndexStamp:
-        with _server_errors(self._url):
+        """Raises IndexMismatch where the collection is a build of other models now than it was opened with."""
+        with server_errors(self._url):
             metadata = (await self._client.get_collection(self._chunks)).config.metadata
         try:
-            return IndexStamp(**metadata or {})
+            found = IndexStamp(**metadata or {})
         except TypeError:
             raise IndexMismatch(
                 f"collection {self._chunks!r} at {self._url} has no stamp of ours (metadata: {metadata!r:.200}); "
                 "ingest into another collection (COLLECTION=<new name>)"
             ) from None
+        pl.check_stamp(found, self._wanted, f"{self._url}, collection {self._wanted.collection!r}")
+        return found
 
     async def search(self, legs: Sequence[Leg], where: Filter) -> list[LegResult]:
         for leg in legs:
@@ -188,7 +205,7 @@ class ServerStore:
         self, requests: list[models.QueryRequest]
     ) -> tuple[list[list[models.ScoredPoint]], models.HardwareUsage | None]:
         """Below the client's own method, which drops the usage."""
-        with _server_errors(self._url):
+        with server_errors(self._url):
             reply = await self._client.http.search_api.query_batch_points(
                 collection_name=self._chunks, query_request_batch=models.QueryRequestBatch(searches=requests)
             )
@@ -217,7 +234,7 @@ class ServerStore:
         self, keys: Sequence[tuple[str, int]], access: Access, hidden: Collection[str]
     ) -> list[Page | None]:
         wanted = models.Filter.model_validate(pl.pages_filter(keys, access, hidden))
-        with _server_errors(self._url):
+        with server_errors(self._url):
             records, _ = await self._client.scroll(self._pages, wanted, limit=len(keys), with_payload=True)
         found = {str(record.id): record.payload or {} for record in records}
         return [pl.page_from(found[point]) if (point := pl.page_id(*key)) in found else None for key in keys]
@@ -249,7 +266,7 @@ class ServerStore:
 
     async def _count(self, where: Filter, hidden: Collection[str]) -> int:
         rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
-        with _server_errors(self._url):
+        with server_errors(self._url):
             return (await self._client.count(self._chunks, rest, exact=True)).count
 
     async def dense_sample(self, where: Filter, limit: int) -> FloatArray:
@@ -257,7 +274,7 @@ class ServerStore:
 
     async def _dense_sample(self, where: Filter, limit: int, hidden: Collection[str]) -> FloatArray:
         rest = models.Filter.model_validate(pl.rest_filter(where, hidden))
-        with _server_errors(self._url):
+        with server_errors(self._url):
             records, _ = await self._client.scroll(
                 self._chunks, rest, limit=limit, with_payload=False, with_vectors=[pl.DENSE]
             )
@@ -293,13 +310,13 @@ class ServerStore:
 
     async def _has_graph(self) -> bool:
         """A collection of an older version gets it from the next ingestion."""
-        with _server_errors(self._url):
+        with server_errors(self._url):
             return await self._client.collection_exists(self._graph)
 
     async def put_document(self, document: Document) -> None:
         """Also dates the document's chunks: their `ingested_at` is the record's."""
         point = models.PointStruct(id=pl.record_id(document.id), vector={}, payload=pl.document_payload(document))
-        with _server_errors(self._url):
+        with server_errors(self._url):
             if document.ingested_at:
                 its_chunks = models.Filter.model_validate(pl.match("document_id", document.id))
                 dated = {"ingested_at": document.ingested_at}
@@ -316,24 +333,19 @@ class ServerStore:
         await self._upsert(self._pages, points)
 
     async def put_chunks(self, chunks: Sequence[Chunk], vectors: Sequence[ChunkVectors]) -> None:
-        """Raises ValueError, with nothing written, where any chunk or vector is malformed."""
-        pl.check_chunks(chunks, vectors, self._stamp.dimensions)
-        points = [self._point(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-        await self._upsert(self._chunks, points)
+        """Raises, with nothing written, ValueError where any is malformed, IndexMismatch where they are of old models.
 
-    def _point(self, chunk: Chunk, vectors: ChunkVectors) -> models.PointStruct:
-        named: dict[str, Any] = {pl.DENSE: vectors.dense.tolist()}
-        for name, sparse in vectors.sparse.items():
-            if sparse.indices:
-                named[name] = models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
-        return models.PointStruct(
-            id=str(uuid.UUID(chunk.id)), vector=named, payload=pl.chunk_payload(chunk, self._stamp)
-        )
+        The collection may have been switched to another build since it was opened.
+        """
+        pl.check_chunks(chunks, vectors, self._stamp.dimensions)
+        stamp = await self.stamp()
+        points = [_point(chunk, vector, stamp) for chunk, vector in zip(chunks, vectors, strict=True)]
+        await self._upsert(self._chunks, points)
 
     async def put_records(self, document_id: str, records: Sequence[Entity | Relation]) -> None:
         points = [models.PointStruct(id=gp.point_id(r), vector={}, payload=gp.record_payload(r)) for r in records]
         if not await self._has_graph():
-            await self._create(("-graph",), shards=1, replicas=1)
+            await self._create_first(("-graph",), shards=1, replicas=1)
         stale = await self._record_ids(document_id) - {str(point.id) for point in points}
         await self._delete(self._graph, [*sorted(stale)])
         await self._upsert(self._graph, points)
@@ -360,12 +372,12 @@ class ServerStore:
 
     async def _delete(self, collection: str, ids: list[int | str | uuid.UUID]) -> None:
         if ids:
-            with _server_errors(self._url):
+            with server_errors(self._url):
                 await self._client.delete(collection, ids, wait=True)
 
     async def _upsert(self, collection: str, points: list[models.PointStruct]) -> None:
         for batch in _batches(points):
-            with _server_errors(self._url):
+            with server_errors(self._url):
                 await self._client.upsert(collection, batch, wait=True)
 
     async def _scroll(self, collection: str, rest: pl.Payload | None, keys: list[str] | bool) -> list[models.Record]:
@@ -373,13 +385,21 @@ class ServerStore:
         wanted = models.Filter.model_validate(rest) if rest else None
         offset: Any = None
         while True:
-            with _server_errors(self._url):
+            with server_errors(self._url):
                 page, offset = await self._client.scroll(
                     collection, wanted, limit=_SCROLL, offset=offset, with_payload=keys
                 )
             records += page
             if offset is None:
                 return records
+
+
+def _point(chunk: Chunk, vectors: ChunkVectors, stamp: IndexStamp) -> models.PointStruct:
+    named: dict[str, Any] = {pl.DENSE: vectors.dense.tolist()}
+    for name, sparse in vectors.sparse.items():
+        if sparse.indices:
+            named[name] = models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+    return models.PointStruct(id=str(uuid.UUID(chunk.id)), vector=named, payload=pl.chunk_payload(chunk, stamp))
 
 
 def _request(leg: Leg, rest: models.Filter, limit: int) -> models.QueryRequest:
@@ -410,7 +430,7 @@ def _batches(points: Sequence[models.PointStruct]) -> Iterator[list[models.Point
 
 
 @contextmanager
-def _server_errors(url: str) -> Iterator[None]:
+def server_errors(url: str) -> Iterator[None]:
     """The client's exceptions as ours. Raises StoreUnavailable, Timeout, Busy."""
     try:
         yield

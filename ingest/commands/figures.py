@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from app.adapters.figures_sqlite import SqliteFigures
-from app.errors import InvalidQuery
+from app.errors import InvalidQuery, Timeout
 from app.ports import WritableFigures, WritableStore
 from app.settings import Settings
 from app.types import Access, Document, Rows
@@ -35,6 +35,9 @@ async def sql(options: argparse.Namespace, settings: Settings, report: Report) -
     except InvalidQuery as error:
         report.error(f"{error}")
         return USAGE
+    except Timeout as error:
+        report.error(f"{error}, or give it more than {options.timeout_s:g} s (--timeout-s)")
+        return SOME_FAILED
     if options.json:
         for row in rows.rows:
             write_json("row", dict(zip(rows.columns, row, strict=True)))

@@ -249,6 +249,22 @@ def test_verify_finds_what_is_broken(place: Path, memory: Memory, capsys: pytest
     assert end["problems"] == len(found)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fetch", "--ticker", "ORR", "--since", "last year"), "'last year' is no day; write it as 2024-01-31"),
+        (("fetch", "--ticker", "ORR", "--last", "two"), "'two' is not a whole number above 0"),
+        (("x.pdf", "--timeout-s", "soon"), "'soon' is not a number of seconds above 0"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_is_wanted(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        batch(*arguments)
+    assert said in capsys.readouterr().err
+
+
 def test_figures_are_queried_verified_and_derived(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_pdf(place / "a.pdf", statement("acme"))
     write_pdf(place / "b.pdf", statement("board"))
@@ -267,6 +283,9 @@ def test_figures_are_queried_verified_and_derived(place: Path, capsys: pytest.Ca
     assert re.search(r"^ ?Tax of board +13300.0 +6 +1 *$", capsys.readouterr().out, re.MULTILINE)
     assert batch("sql", "DROP TABLE figure") == USAGE
     assert "one SELECT over figures(document_id" in capsys.readouterr().err
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n, figures"
+    assert batch("sql", "--timeout-s", "0.05", endless) == SOME_FAILED
+    assert "or give it more than 0.05 s (--timeout-s)" in capsys.readouterr().err
     shutil.rmtree(place / "data" / "figures")
     assert batch("verify") == SOME_FAILED
     assert capsys.readouterr().err.count("its figures are missing; `sextant-ingest figures` derives them") == 2

@@ -5,6 +5,7 @@ hardware usage as a server does: the bytes of the dense vectors a search scored.
 """
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -145,11 +146,28 @@ class EdgeRest:
         return models.CollectionInfo.model_validate(known | {"payload_schema": {}}).model_dump(mode="json")
 
     def switch_aliases(self, body: Body) -> bool:
+        """All of them or none."""
+        aliases = dict(self.aliases)
         for action in body["actions"]:
-            made = action["create_alias"]
-            self.find(made["collection_name"])
-            self.aliases[made["alias_name"]] = made["collection_name"]
+            if made := action.get("create_alias"):
+                if made["collection_name"] not in self.collections:
+                    raise Missing(f"Not found: Collection `{made['collection_name']}` doesn't exist!")
+                aliases[made["alias_name"]] = made["collection_name"]
+            else:
+                del aliases[action["delete_alias"]["alias_name"]]
+        self.aliases = aliases
         return True
+
+    def remove(self, name: str) -> bool:
+        """With its aliases, as the server does."""
+        self.collections.pop(name).shard.close()
+        shutil.rmtree(self.root / name)
+        self.aliases = {alias: target for alias, target in self.aliases.items() if target != name}
+        return True
+
+    def listed_aliases(self) -> Body:
+        pairs = [{"alias_name": alias, "collection_name": target} for alias, target in self.aliases.items()]
+        return {"aliases": pairs}
 
     def query_batch(self, name: str, body: Body) -> tuple[list[Body], Body | None]:
         collection = self.find(name)
@@ -169,6 +187,11 @@ class EdgeRest:
         return Starlette(
             routes=[
                 self._route("/collections/aliases", "POST", lambda _, body: self.switch_aliases(body)),
+                self._route("/aliases", "GET", lambda _, __: self.listed_aliases()),
+                self._route(
+                    "/collections", "GET", lambda _, __: {"collections": [{"name": n} for n in self.collections]}
+                ),
+                self._route("/collections/{name}", "DELETE", lambda name, _: self.remove(name)),
                 self._route("/collections/{name}/exists", "GET", lambda name, _: {"exists": self._exists(name)}),
                 self._route("/collections/{name}", "GET", lambda name, _: self.info(name)),
                 self._route("/collections/{name}", "PUT", self.create),
