@@ -13,6 +13,7 @@ from app.adapters.embedding import load_embedder
 from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
+from app.agent.threshold import read_residuals
 from app.caching import Cache, Caches
 from app.errors import IndexMissing, SextantError
 from app.ports import (
@@ -180,6 +181,12 @@ def open_measurements(settings: Settings, generator: Generator) -> Measurements:
     return read_measurements(path, generator.name) if path.exists() else {}
 
 
+def open_residuals(settings: Settings) -> Mapping[str, float]:
+    """From which residual on agents follow a passage of this collection. Raises Unavailable."""
+    path = settings.index_dir / "agent.json"
+    return read_residuals(path) if path.exists() else {}
+
+
 def open_caches(settings: Settings) -> Caches:
     return Caches(Cache(settings.cache_queries), Cache(settings.cache_grades), Cache(settings.cache_generations))
 
@@ -245,6 +252,7 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
                     external=external,
                     calibration=calibration,
                     measured=measured,
+                    residuals=open_residuals(settings),
                     caches=open_caches(settings),
                     tokens=embedder,
                 )

@@ -117,6 +117,8 @@ class Ports:
     calibration: Calibration = field(default_factory=shipped_calibration)
     measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
     """By kind of question, what architectures were worth on this collection; empty where no matrix was measured."""
+    residuals: Mapping[str, float] = field(default_factory=dict)
+    """By way of following, from which norm on a passage leads elsewhere; empty where that was not measured."""
     catalogue: Catalogue = field(init=False)
     overviews: Overviews = field(init=False)
 

@@ -22,6 +22,7 @@ _EXAMPLES = """examples:
   sextant-eval retrieval --questions qa.jsonl                       where naive, BM25 and hybrid rank the evidence
   sextant-eval retrieval --questions qa.jsonl --arch hybrid,hybrid:c=20:bm25_weight=0.5
   sextant-eval calibrate --questions qa.jsonl                       crag's grader fitted to this collection
+  sextant-eval calibrate --agent --questions qa.jsonl               agentic's threshold of a hop, likewise
   sextant-eval citations --questions qa.jsonl --url http://127.0.0.1:8000    are quotes exact, are bills true
 
 The service is run inside this process over DATA_DIR (or --data-dir), unless --url names a running one.
@@ -68,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     _ablate(commands.add_parser("ablate", parents=[subject], help="one thing changed at a time"))
     _chunking(commands.add_parser("chunking", parents=[output], help="chunk strategies on the same questions"))
     _ir(commands.add_parser("ir", parents=[output], help="retrieval sets in BEIR's form, leg by leg"))
-    _calibrate(commands.add_parser("calibrate", parents=[output], help="fit crag's grader to a collection"))
+    _calibrate(
+        commands.add_parser("calibrate", parents=[output], help="fit crag's grader, or agentic's hops, to a collection")
+    )
     _stress(commands.add_parser("stress", parents=[subject], help="answers over a collection made worse"))
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
@@ -209,6 +212,7 @@ def _calibrate(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", metavar="DIR", type=Path, help="whose index is asked (default: DATA_DIR)")
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--out", metavar="FILE", type=Path, help="what to write (default: GRADER_CALIBRATION, else beside the index)")
+    add("--agent", action="store_true", help="instead: from which residual on agentic follows a passage")
     add("--plot", metavar="FILE", type=Path, help="reliability as SVG")
     add("--save", metavar="FILE", type=Path, help="keep the passages' features and labels here")
     add("--with", dest="others", metavar="FILE", type=Path, action="append", default=[], help="add another's --save")

@@ -22,6 +22,7 @@ from evals import (
     irsets,
     matrix,
     reranking,
+    residuals,
     retrieval,
     routes,
     subjects,
@@ -223,6 +224,8 @@ async def ir_command(options: argparse.Namespace) -> int:
 async def calibrate_command(options: argparse.Namespace) -> int:
     questions = load_questions(options.questions)[: options.limit]
     settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
+    if options.agent:
+        return await _calibrate_agent(options, settings, questions)
     async with open_ports(settings) as ports:
         if ports.reranker is None:
             raise UsageError("a cross-encoder is needed; RERANKER_MODEL is none")
@@ -238,6 +241,16 @@ async def calibrate_command(options: argparse.Namespace) -> int:
     if options.plot:
         options.plot.write_text(svg.standalone(svg.reliability(made.fitted["held_out"]["reliability"], "reliability")))
     _write(made.to_json() if options.json else calibration.table(made))
+    sys.stderr.write(f"written: {out}\n")
+    return OK
+
+
+async def _calibrate_agent(options: argparse.Namespace, settings: Settings, questions: list[Question]) -> int:
+    async with open_ports(settings) as ports:
+        found = await residuals.fitted(ports, questions, k=10)
+    out = options.out or settings.index_dir / "agent.json"
+    out.write_text(residuals.to_json(found), encoding="utf-8")
+    _write(residuals.to_json(found) if options.json else residuals.table(found))
     sys.stderr.write(f"written: {out}\n")
     return OK
 

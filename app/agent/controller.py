@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 from app.agent.actions import Actions
 from app.agent.directions import along
 from app.agent.findings import Finding, joined
 from app.agent.hops import Lead, leads, points_beyond, residual, resolved
+from app.agent.threshold import Follow
 from app.answering import abstain, answer_from, told
 from app.computing.formulas import asked_formula
 from app.computing.ratios import computing
@@ -22,7 +22,6 @@ from app.tools import Tools, together
 from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 STOPPED = (LimitExceeded, Timeout)
-Follow: TypeAlias = Literal["names", "direction"]
 _READ = 10
 """Passages read for whom they name, even where fewer are asked for."""
 _SHOWN = 20

@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field
 
 from app.agent.actions import Actions
-from app.agent.controller import Controller, Follow
+from app.agent.controller import Controller
 from app.agent.loop import Agent
+from app.agent.threshold import LEAST_RESIDUAL, Follow
 from app.agent.toolbox import Search, SearchBy, Toolbox
 from app.architectures.graph import Graph
 from app.architectures.hybrid import Hybrid
@@ -57,8 +58,14 @@ class Agentic:
         float, Field(ge=0, le=2, description="Least share of the question's terms near the name of who is followed.")
     ] = 0.2
     least_residual: Annotated[
-        float, Field(ge=0, le=1, description="Least norm of d - <d,q>q for which a passage opens a new direction.")
-    ] = 0.5
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Least norm of d - <d,q>q for which a passage opens a new direction; null: as measured on the "
+            "collection (sextant-eval calibrate --agent), else 0.5.",
+        ),
+    ] = None
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         actions = Actions(tools.aside(), self.max_actions, self.tool_timeout_s)
@@ -72,9 +79,14 @@ class Agentic:
             self.follow,
             self.question_signal,
             self.least_lead,
-            self.least_residual,
+            self._least_residual(tools),
         )
         if not self.max_steps or tools.ports.generator.purposes is not None:
             return await controller.answer()
         toolbox = Toolbox(question, actions, _SEARCHES)
         return await Agent(question, controller, toolbox, self.max_steps, tools).answer(apart=self.apart)
+
+    def _least_residual(self, tools: Tools) -> float:
+        if self.least_residual is not None:
+            return self.least_residual
+        return tools.ports.residuals.get(self.follow, LEAST_RESIDUAL)

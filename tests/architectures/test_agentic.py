@@ -129,6 +129,19 @@ async def test_nobody_is_followed_where_an_option_forbids_it(options: dict[str, 
     assert {hit.chunk.meta.company for hit in answer.passages} == {"Acme"}
 
 
+async def test_the_threshold_that_was_measured_on_the_collection_is_used_where_none_is_given() -> None:
+    question = Question("How many people in all are employed by the company that sells steel to Acme?", k=3)
+    for residuals, least, searches in (
+        ({}, None, 2),
+        ({"names": 1.0}, None, 1),
+        ({"direction": 1.0}, None, 2),
+        ({"names": 1.0}, 0.1, 2),
+    ):
+        tools = Tools(replace(await ports(), residuals=residuals))
+        await Agentic(least_residual=least).answer(question, tools)
+        assert len(acts(tools)) == searches
+
+
 async def test_a_question_about_what_it_names_is_not_led_away_unless_told_so() -> None:
     question = Question("Where does the steel of Acme come from?", k=3)
     tools = Tools(await ports())
