@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from app.errors import SextantError
 from app.http import documents, figures, operations, query
 from app.http.body import BodyLimit
+from app.http.canonical import Canonical
 from app.http.keys import Keys
 from app.http.logging import RequestLog
 from app.http.metrics import Metrics
@@ -64,6 +65,7 @@ def create_app(open_ports: OpenPorts, settings: Settings) -> FastAPI:
         within_s=settings.body_timeout_s,
         streamed={("POST", "/documents")},
     )
+    app.add_middleware(Canonical)
     app.add_middleware(RequestLog, metrics=metrics)
     for error in (SextantError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, on_error)

@@ -1,4 +1,4 @@
-"""Refuses a body that is too large, and leaves one that comes too slowly, before it costs memory or a connection."""
+"""Refuses bodies that are too large, compressed or too slow, before they cost memory or a connection."""
 
 import asyncio
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import BodyTooSlow, PayloadTooLarge, SextantError
+from app.errors import BodyTooSlow, PayloadTooLarge, SextantError, UnsupportedMedia
 from app.http.problems import problem
 
 _SLOWEST = 16 * 1024
@@ -33,6 +33,10 @@ class BodyLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
+            return
+        if (coding := Headers(scope=scope).get("content-encoding", "identity").strip().lower()) != "identity":
+            refusal = UnsupportedMedia(f"send the body as it is, not with Content-Encoding: {coding:.40}")
+            await problem(Request(scope), refusal, {**_HANG_UP, "Accept-Encoding": "identity"})(scope, receive, send)
             return
         receive = _Timed(receive, self.within_s)
         if (scope["method"], scope["path"]) in self.streamed:

@@ -11,6 +11,7 @@ from app.errors import InvalidInput, NotFound, PayloadTooLarge, Unavailable
 from app.evidence.citations import boxes_of
 from app.http.access import CallerAccess
 from app.http.problems import FAILURES
+from app.http.query import takes
 from app.http.replies import (
     DocumentReply,
     DocumentsReply,
@@ -77,6 +78,7 @@ async def upload_document(
         list[str] | None, Query(max_length=100, description="Groups who may read it; default: as before, else public.")
     ] = None,
 ) -> Response:
+    takes(request, "filename", "acl")
     ingestion = _ingestion(request)
     most, announced = state_of(request)["settings"].max_upload_bytes, request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > most + _FORM_BYTES:
@@ -92,6 +94,7 @@ async def upload_document(
 async def list_jobs(
     request: Request, access: CallerAccess, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Response:
+    takes(request, "limit")
     jobs = await _ingestion(request).jobs(access)
     reply: JobsReply = {"jobs": [job_reply(job) for job in jobs[:limit]], "total": len(jobs)}
     return Json(reply)
@@ -112,6 +115,7 @@ async def list_documents(
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
+    takes(request, "offset", "limit")
     documents = await state_of(request)["ports"].store.documents(access)
     page = documents[offset : offset + limit]
     reply: DocumentsReply = {
@@ -155,6 +159,7 @@ async def get_page_image(
     chunk_id: Annotated[str, Query(max_length=100, description="A passage of the page, instead of boxes.")] = "",
     dpi: Annotated[int, Query(ge=36, le=300)] = 110,
 ) -> Response:
+    takes(request, "boxes", "span", "chunk_id", "dpi")
     document, page = await _document(request, access, document_id), await _page(request, access, document_id, number)
     images = state_of(request)["ports"].images
     if images is None or not page.width:

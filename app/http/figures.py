@@ -12,6 +12,7 @@ from app.http.problems import FAILURES
 from app.http.query import json_only
 from app.http.replies import CostReply, Json, cost_reply
 from app.http.running import unless_gone
+from app.http.schemas import NotBool
 from app.http.state import state_of
 from app.tools import Tools
 from app.types import Limits
@@ -35,7 +36,7 @@ class FiguresBody(BaseModel):
             examples=[_EXAMPLE],
         ),
     ]
-    limit: Annotated[int, Field(ge=1, le=1000, description="Rows.")] = 100
+    limit: Annotated[int, Field(ge=1, le=1000, description="Rows."), NotBool] = 100
 
 
 class FiguresReply(TypedDict):

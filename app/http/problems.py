@@ -8,6 +8,7 @@ from typing import Any, NotRequired
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from typing_extensions import TypedDict
 
 from app.errors import InvalidInput, InvalidRequest, MethodNotAllowed, NotFound, SextantError
@@ -21,6 +22,7 @@ _BY_STATUS: dict[int, type[SextantError]] = {
     405: MethodNotAllowed,
 }
 _MOST_ERRORS = 20
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Problem(TypedDict):
@@ -61,7 +63,10 @@ async def on_error(request: Request, error: Exception) -> Json:
         return _invalid(request, error)
     if isinstance(error, HTTPException):
         known = _BY_STATUS.get(error.status_code, SextantError)
-        return problem(request, known(_detail_of(error, request)), dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = _allowed(request)
+        return problem(request, known(_detail_of(error, request)), headers)
     assert isinstance(error, SextantError)
     return problem(request, error)
 
@@ -110,6 +115,17 @@ def _detail_of(error: HTTPException, request: Request) -> str:
     if error.status_code == 404:
         return f"nothing is at {request.url.path}; /openapi.json lists what there is"
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "see /openapi.json")
-        return f"{request.method} is not possible here; allowed: {allowed}"
+        return f"{request.method} is not possible here; allowed: {_allowed(request)}"
+    if error.status_code == 400:  # what cannot be decoded, is nested too deep, or holds a number of too many digits
+        return "the body is not valid JSON"
     return str(error.detail)
+
+
+def _allowed(request: Request) -> str:
+    """Methods of every route at the path; the framework names those of the first alone."""
+
+    def possible(method: str) -> bool:
+        asked = {**request.scope, "method": "GET" if method == "HEAD" else method}
+        return any(route.matches(asked)[0] is Match.FULL for route in request.app.routes)
+
+    return ", ".join(filter(possible, _METHODS))

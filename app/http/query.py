@@ -46,7 +46,7 @@ def _run(request: Request, arch: str, asked: Asked, options: dict[str, Any], acc
     return Run(arch, architecture, question, tools, state)
 
 
-def _takes(request: Request, *names: str) -> None:
+def takes(request: Request, *names: str) -> None:
     """Raises InvalidInput for a query parameter that would be ignored."""
     if strange := request.query_params.keys() - set(names):
         takes = ", ".join(names) or "none; the rest goes into the body"
@@ -71,13 +71,13 @@ async def get_query(
     k: K = 10,
     stream: bool = False,
 ) -> Response:
-    _takes(request, "q", "arch", "k", "stream")
+    takes(request, "q", "arch", "k", "stream")
     return await _answer(request, arch, QueryBody(question=q, k=k, stream=stream), access)
 
 
 @router.post("/query", dependencies=_JSON, responses=_EVENTS, summary="Ask the architecture named by arch")
 async def post_query(request: Request, access: CallerAccess, body: QueryBody, arch: Arch = DEFAULT_ARCH) -> Response:
-    _takes(request, "arch")
+    takes(request, "arch")
     return await _answer(request, arch, body, access)
 
 
@@ -86,7 +86,7 @@ def _add(arch: str) -> None:
 
     @router.post(f"/query/{arch}", dependencies=_JSON, responses=_EVENTS, name=f"query_{arch}", summary=f"Ask {arch}")
     async def post_arch(request: Request, access: CallerAccess, body: body_type) -> Response:  # type: ignore[valid-type]
-        _takes(request)
+        takes(request)
         return await _answer(request, arch, body, access)
 
 

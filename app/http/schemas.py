@@ -35,6 +35,12 @@ def _worded(text: str) -> str:
     return text
 
 
+def _no_truth_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is wanted, not true or false")
+    return value
+
+
 def _encodable(value: dict[str, Any]) -> dict[str, Any]:
     try:
         orjson.dumps(value)
@@ -51,7 +57,10 @@ QuestionText = Annotated[
 ]
 """Control characters become spaces, white space at the ends goes; without a letter nothing is asked."""
 
-K = Annotated[int, Field(ge=1, le=100, description="Passages to answer from.")]
+NotBool = BeforeValidator(_no_truth_value)
+"""JSON's true is no 1."""
+
+K = Annotated[int, Field(ge=1, le=100, description="Passages to answer from."), NotBool]
 
 JsonObject = Annotated[dict[str, Any], AfterValidator(_encodable)]
 
@@ -62,10 +71,12 @@ class LimitsBody(BaseModel):
     """What this request may spend."""
 
     model_config = ConfigDict(extra="forbid")
-    max_llm_calls: Annotated[int | None, Field(ge=0, le=1000)] = None
-    max_tokens: Annotated[int | None, Field(ge=1, le=10_000_000, description="Input and output together.")] = None
+    max_llm_calls: Annotated[int | None, Field(ge=0, le=1000), NotBool] = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=10_000_000, description="Input and output together."), NotBool] = (
+        None
+    )
     timeout_s: Annotated[
-        float | None, Field(gt=0, le=_MOST_SECONDS, description="Capped by the service's REQUEST_TIMEOUT_S.")
+        float | None, Field(gt=0, le=_MOST_SECONDS, description="Capped by the service's REQUEST_TIMEOUT_S."), NotBool
     ] = None
 
     def capped(self, timeout_s: float) -> Limits:

@@ -37,6 +37,29 @@ async def test_health(make_client: MakeClient, make_ports: MakePorts) -> None:
     assert ready.json()["title"] == "Vector store unavailable"
 
 
+@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/", 200), ("/documents?limit=1", 200), ("/no", 404)])
+async def test_head_is_get_without_its_body(make_client: MakeClient, path: str, status: int) -> None:
+    async with make_client() as client:
+        got, head = await client.get(path), await client.head(path)
+        counted = await samples(client)
+    assert (got.status_code, head.status_code) == (status, status)
+    assert head.content == b""
+    same = ("content-type", "content-length") if status == 200 else ("content-type",)
+    assert [head.headers[name] for name in same] == [got.headers[name] for name in same]
+    handler = "unmatched" if status == 404 else path.partition("?")[0]
+    assert counted[f'http_requests_total{{handler="{handler}",method="HEAD",status="{status}"}}'] == 1
+
+
+@pytest.mark.parametrize("path", ["/documents/", "/query/naive/", "/query/?arch=naive"])
+async def test_a_slash_at_the_end_makes_no_difference(make_client: MakeClient, path: str) -> None:
+    async with make_client() as client:
+        if "query" in path:
+            reply = await client.post(path, json={"question": "debt"})
+        else:
+            reply = await client.get(path)
+    assert reply.status_code == 200
+
+
 async def test_metrics_tell_what_is_indexed(make_client: MakeClient, make_ports: MakePorts) -> None:
     ports = await make_ports()
     async with make_client(ports) as client:

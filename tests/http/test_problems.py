@@ -82,6 +82,8 @@ def problem(response: Response, status: int, code: str) -> dict[str, Any]:
         ({"question": "q", "k": 101}, 422, "invalid_input", "body.k: Input should be less than or equal to 100"),
         ({"question": "q", "K": 5}, 422, "invalid_input", "body.K: Extra inputs are not permitted"),
         ({"question": "q", "limits": {"timeout_s": 0}}, 422, "invalid_input", "body.limits.timeout_s"),
+        ({"question": "q", "k": True}, 422, "invalid_input", "body.k: Value error, a number is wanted"),
+        ({"question": "q", "limits": {"max_tokens": True}}, 422, "invalid_input", "body.limits.max_tokens"),
         ({"question": "q", "limits": {"calls": 1}}, 422, "invalid_input", "body.limits.calls"),
         ({"question": "q", "filters": {"colour": 1}}, 422, "invalid_filter", "filterable fields: document_id"),
         ({"question": "q", "filters": {"form": {"$like": "1"}}}, 422, "invalid_filter", "operators: $eq"),
@@ -107,6 +109,8 @@ async def test_bad_bodies(make_client: MakeClient, asked: dict[str, Any], status
         (b"{", JSON, 400, "bad_request"),
         (b'{"question": "\xff"}', JSON, 400, "bad_request"),
         (b"[" * 100_000, JSON, 400, "bad_request"),
+        (b'{"question": "q", "k": ' + b"9" * 5000 + b"}", JSON, 400, "bad_request"),
+        (b"\x1f\x8b", JSON | {"content-encoding": "gzip"}, 415, "unsupported_media_type"),
         (b'["question"]', JSON, 422, "invalid_input"),
         (b'{"question": "\\ud800"}', JSON, 422, "invalid_input"),
         (b'{"question": "q", "filters": {"form": "\\ud800"}}', JSON, 422, "invalid_input"),
@@ -146,6 +150,8 @@ async def test_a_body_of_unannounced_length_is_limited_too(make_client: MakeClie
         ("GET", "/nowhere", 404, "not_found", "/openapi.json"),
         ("DELETE", "/query", 405, "method_not_allowed", "DELETE is not possible here"),
         ("GET", "/compare", 405, "method_not_allowed", "allowed: POST"),
+        ("PUT", "/query", 405, "method_not_allowed", "allowed: GET, HEAD, POST"),
+        ("PUT", "/documents/x", 405, "method_not_allowed", "allowed: GET, HEAD, DELETE"),
     ],
 )
 async def test_bad_addresses(

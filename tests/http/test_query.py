@@ -217,6 +217,8 @@ async def test_documents_and_their_pages(make_client: MakeClient) -> None:
         ("GET", "/query?q=debt&form=10-K", "form"),
         ("POST", "/query?arch=naive&k=3", "k"),
         ("POST", "/query/naive?arch=hybrid", "arch"),
+        ("GET", "/documents?page=2", "page"),
+        ("GET", "/documents/acme-2023/pages/1.png?page=2", "page"),
     ],
 )
 async def test_a_query_parameter_that_would_be_ignored_is_refused(
