@@ -21,12 +21,14 @@ STANDINGS: Mapping[Standing, str] = {
 }
 """Where a question's number stands, the best of its places."""
 _SQL = (
-    "SELECT value, scale, unit, period_end, label, chunk_id FROM figures"
+    "SELECT value, scale, unit, period_end, label, document_id, page, span_start, span_end FROM figures"
     " WHERE document_id = '{document}' AND page = {page}"
 )
 _MOST = 1000
 """Figures of a page, as many as the service gives at once."""
 Row = Mapping[str, Any]
+Place = tuple[str, int, int, int]
+"""Document, page, and the slice of the page's text that is the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Found:
     page: bool
     """A passage of an evidence page was retrieved."""
     retrieved: bool
-    """So was a passage that holds the number whole."""
+    """So was a passage of a table that holds the number whole: the table, or the part of it that is read."""
 
 
 async def run(
@@ -52,13 +54,14 @@ async def run(
     found: list[Found] = []
     for question in numeric:
         keys = [(ids[name], page) for name, page in sorted(question.pages) if name in ids]
-        printed = [number for key in keys for number in quantities(await subject.page(*key))]
+        texts = {key: await subject.page(*key) for key in keys}
+        printed = [number for text in texts.values() for number in quantities(text)]
         rows = [row for document, page in keys for row in await _rows(subject, document, page)]
-        standing, chunks = place(_numbers(question), printed, rows)
+        standing, places = place(_numbers(question), printed, rows)
         for system in systems:
             outcome = asking.outcomes(system, [question]).get(question.id)
             if outcome and outcome.reply:
-                page, retrieved = _retrieved(outcome.reply, keys, chunks)
+                page, retrieved = _retrieved(outcome.reply, texts, places)
                 found.append(Found(system.name, question.id, standing, page, retrieved))
     return found
 
@@ -73,13 +76,17 @@ async def _rows(subject: HttpSubject, document: str, page: int) -> Sequence[Row]
 
 def place(
     wanted: Sequence[Quantity], printed: Sequence[Quantity], rows: Sequence[Row]
-) -> tuple[Standing, frozenset[str]]:
-    """How the first of the wanted numbers that is printed stands, and the passages in which it stands whole."""
+) -> tuple[Standing, frozenset[Place]]:
+    """How the first of the wanted numbers that is printed stands, and where it stands whole."""
     number = next((one for one in wanted if any(same(one, other) for other in printed)), None)
     if number is None:
         return "computed", frozenset()
     tabled = [row for row in rows if same(number, _quantity(row))]
-    whole = frozenset(row["chunk_id"] for row in tabled if all(row[n] for n in ("label", "unit", "period_end")))
+    whole = frozenset(
+        (row["document_id"], row["page"], row["span_start"], row["span_end"])
+        for row in tabled
+        if all(row[name] for name in ("label", "unit", "period_end"))
+    )
     return "whole" if whole else "bare" if tabled else "prose", whole
 
 
@@ -90,9 +97,15 @@ def _quantity(row: Row) -> Quantity:
     return replace(printed, unit=unit, scale=row["scale"] if unit == "" else None)
 
 
-def _retrieved(reply: Reply, keys: Sequence[tuple[str, int]], chunks: frozenset[str]) -> tuple[bool, bool]:
-    passages = reply["passages"]
-    return any((p["document_id"], p["page"]) in keys for p in passages), any(p["chunk_id"] in chunks for p in passages)
+def _retrieved(reply: Reply, texts: Mapping[tuple[str, int], str], places: Iterable[Place]) -> tuple[bool, bool]:
+    """Whether an evidence page was, and whether in one passage the number with its row was; `texts` are the pages'."""
+    found = [p for p in reply["passages"] if (p["document_id"], p["page"]) in texts]
+    read = [(p, texts[p["document_id"], p["page"]].find(p["text"])) for p in found if p["kind"] == "table"]
+    return bool(found), any(
+        (p["document_id"], p["page"]) == (document, page) and 0 <= at <= start and end <= at + len(p["text"])
+        for p, at in read
+        for document, page, start, end in places
+    )
 
 
 def table(found: Sequence[Found]) -> str:
