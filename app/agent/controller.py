@@ -10,9 +10,11 @@ from app.agent.hops import Lead, leads, points_beyond, residual, resolved
 from app.agent.threshold import Follow
 from app.answering import abstain, answer_from, told
 from app.computing.formulas import asked_formula
+from app.computing.lookups import Looked, asked_lookup
 from app.computing.ratios import computing
 from app.errors import LimitExceeded, Timeout
-from app.evidence.citations import cite
+from app.evidence.citations import MARKERS, cite
+from app.evidence.quotes import numbers
 from app.evidence.statements import plain
 from app.question.decomposition import SubQuestion, decompose
 from app.question.reading import named_companies, read, without_names
@@ -50,9 +52,12 @@ class Controller:
         try:
             if (computed := await self.computed(self.question)) is not None:
                 return told(computed, self.tools)
+            looked = await self.looked_up(self.question, (), whole=bool(parts))
+            if looked is not None and looked.whole:
+                return told(looked.answer, self.tools)
         except STOPPED as error:
             return abstain("limit", (), self.actions.stopped(error))
-        return told(await self._compared(parts), self.tools) if parts else await self._followed()
+        return told(await self._compared(parts), self.tools) if parts else await self._followed(looked)
 
     async def evidence(self, parts: Sequence[SubQuestion]) -> list[list[Hit]]:
         """The passages of each part of the question, or of each hop; nothing is answered."""
@@ -83,6 +88,22 @@ class Controller:
         plan = computing(formula, [document for document in self.catalogue if document.meta.company in companies])
         return None if plan is None else await plan.answer(question, self.actions)
 
+    async def looked_up(self, question: Question, documents: Sequence[str], *, whole: bool = False) -> Looked | None:
+        """Lines of the statements that it names; None where it names none of one company, or they were not found.
+
+        `documents` are the filings to look into, by default those that the question names; `whole` does so only where
+        these lines are all that it asks for.
+        """
+        reading = read(question.text, self.catalogue)
+        ids = set(documents or reading.documents)
+        filings = [document for document in self.catalogue if document.id in ids]
+        if len(reading.companies) != 1:
+            return None
+        plan = asked_lookup(question.text, reading.companies, filings)
+        if plan is None or (whole and not plan.whole):
+            return None
+        return await plan.answer(question, self.actions)
+
     async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
         """Each part searched and answered from its own passages, all at once."""
         rooms = self.rooms(len(parts))
@@ -100,8 +121,11 @@ class Controller:
         try:
             if (computed := await self.computed(asked)) is not None:
                 return Finding(part.about, computed)
+            looked = await self.looked_up(asked, part.documents)
+            if looked is not None and looked.whole:
+                return Finding(part.about, looked.answer)
             hits = await self._searched(part, asked)
-            return Finding(part.about, await answer_from(asked, hits, self.actions.tools))
+            return Finding(part.about, _led(looked, await answer_from(asked, hits, self.actions.tools), room))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
 
@@ -116,8 +140,11 @@ class Controller:
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
 
-    async def _followed(self) -> Answer:
-        """One search; where its evidence names whom the question only describes, a second in that company's filings."""
+    async def _followed(self, looked: Looked | None) -> Answer:
+        """One search; where its evidence names whom the question only describes, a second in that company's filings.
+
+        Lines of the statements that the question names go before.
+        """
         hits: list[Hit] = []
         try:
             if self.follow == "direction":
@@ -131,7 +158,10 @@ class Controller:
                 if not found[-1].answer.abstained:
                     return told(whole, self.tools)
                 hits = list(whole.passages)
-            return await answer_from(self.question, hits, self.tools)
+            if looked is None:
+                return await answer_from(self.question, hits, self.tools)
+            rest = await answer_from(self.question, hits, self.actions.tools)
+            return told(_led(looked, rest, self.question.k), self.tools)
         except STOPPED as error:
             return abstain("limit", hits, self.actions.stopped(error))
 
@@ -182,6 +212,16 @@ class Controller:
         sentence = lead.unit.text if lead.unit else lead.hit.chunk.meta.title
         cited = await cite(f"{plain(sentence)} [1]", passages, self.actions.tools)
         return Finding("", Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
+
+
+def _led(looked: Looked | None, rest: Answer, k: int) -> Answer:
+    """The rest of an answer behind what was looked up; not where it has numbers and no other ones."""
+    if looked is None:
+        return rest
+    said = numbers(MARKERS.sub("", rest.text))
+    if said and said <= numbers(looked.answer.text):
+        return looked.answer
+    return joined([Finding("", looked.answer), Finding("", rest)], k)
 
 
 def _broad(hits: Sequence[Hit]) -> list[Hit]:

@@ -5,184 +5,10 @@ this year and the one before, `change` this year less the one before, `prior` th
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
+from app.question.lines import LINES, named_lines
 from app.question.periods import Period, named_periods
-
-Mode: TypeAlias = Literal["", "avg", "change", "prior"]
-StatementName: TypeAlias = Literal["income", "balance", "cash"]
-STATEMENTS: Mapping[StatementName, str] = {
-    "income": "consolidated statements of operations income earnings",
-    "balance": "consolidated balance sheets financial position",
-    "cash": "consolidated statements of cash flows",
-}
-"""What their titles say, to search for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a statement: how questions call it and how statements label it."""
-
-    statement: StatementName
-    query: str
-    """What to search its table for."""
-    asked: str
-    """Pattern in a question."""
-    labels: tuple[str, ...]
-    """Patterns of the whole label, the most telling first."""
-    outflow: bool = False
-    """Printed in parentheses where it is spent: its amount counts, not its sign."""
-
-
-_TAIL = r"(?:\s*\([^)]*\))*"
-LINES: Mapping[str, Line] = {
-    "revenue": Line(
-        "income",
-        "total net revenues net sales",
-        r"(?:total |net )*(?:revenues?|sales)",
-        (r"total (?:net |operating )?(?:revenues?|sales)", r"(?:net )?(?:operating )?(?:revenues?|sales)(?:, net)?"),
-    ),
-    "cogs": Line(
-        "income",
-        "cost of sales cost of goods sold cost of revenue",
-        r"cogs|cost of (?:goods sold|sales|revenues?|products sold)",
-        (
-            r"total costs? of (?:goods sold|sales|revenues?|products sold)",
-            r"costs? of (?:goods sold|sales|revenues?|products sold|products|merchandise sold)(?:, .*)?",
-        ),
-    ),
-    "gross profit": Line("income", "gross profit", r"gross profit", (r"(?:total )?gross (?:profit|margin)",)),
-    "operating income": Line(
-        "income",
-        "operating income income from operations",
-        r"operating (?:income|profit|earnings)|ebit\b|income from operations",
-        (
-            r"(?:total |consolidated )?operating (?:income|profit|earnings)(?: \(loss\))?",
-            r"(?:income|earnings|profit) (?:\(loss\) )?from operations",
-        ),
-    ),
-    "net income": Line(
-        "income",
-        "net income net earnings",
-        r"net (?:income|earnings|profit)|bottom line",
-        (
-            r"net (?:income|earnings|\(?loss\)?)(?: \(loss\))?",
-            r"net (?:income|earnings)(?: \(loss\))? (?:attributable|available) to (?!.*noncontrolling).*",
-            r"(?:consolidated )?net (?:income|earnings)(?!.*(?:per|continu|attributable)).*",
-        ),
-    ),
-    "pretax income": Line(
-        "income",
-        "income before income taxes",
-        r"pre-?tax (?:income|profit|earnings)|income before (?:income )?tax(?:es)?",
-        (r"(?:income|earnings|profit)(?: \(loss\))? (?:from .*)?before .*(?:tax|taxes).*",),
-    ),
-    "income tax": Line(
-        "income",
-        "provision for income taxes",
-        r"income tax (?:expense|provision)|provision for income taxes|tax expense",
-        (
-            r"(?:total )?(?:provision|benefit|\(?provision\)?.*) for income taxes.*",
-            r"income tax(?:es)?(?: expense| provision)?.*",
-        ),
-    ),
-    "interest expense": Line(
-        "income", "interest expense", r"interest expense", (r"(?:total )?interest expense(?:, net)?.*",), outflow=True
-    ),
-    "sga": Line(
-        "income",
-        "selling general and administrative expenses",
-        r"sg&?a|selling,? general,? and administrative(?: expenses?)?",
-        (r"selling,? general,? and administrative.*",),
-    ),
-    "rd": Line(
-        "income",
-        "research and development expense",
-        r"r&d(?: expenses?| spending)?|research and development(?: expenses?| spending)?",
-        (r"(?:total )?research(?:,| and) development.*",),
-    ),
-    "ppe": Line(
-        "balance",
-        "property plant and equipment net",
-        r"(?:net )?(?:pp&?n?e|property,? (?:plant,? )?(?:and|&) equipment|fixed assets)(?:,? net)?",
-        (
-            r"(?:net |total )?property(?:, plant,?)?,? (?:and|&) equipment[ ,–—-]*net.*",
-            r"net property(?:, plant,?)? (?:and|&) equipment.*",
-            r"property(?:, plant,?)? (?:and|&) equipment.*",
-        ),
-    ),
-    "total assets": Line("balance", "total assets", r"total assets|\bassets\b(?= turnover)", (r"total assets",)),
-    "current assets": Line("balance", "total current assets", r"(?:total )?current assets", (r"total current assets",)),
-    "current liabilities": Line(
-        "balance", "total current liabilities", r"(?:total )?current liabilities", (r"total current liabilities",)
-    ),
-    "inventory": Line(
-        "balance",
-        "inventories balance sheet",
-        r"inventor(?:y|ies)",
-        (r"total inventories", r"(?:merchandise )?inventor(?:y|ies)(?:, net)?.*"),
-    ),
-    "receivables": Line(
-        "balance",
-        "accounts receivable net",
-        r"(?:accounts |trade )?receivables?",
-        (r"(?:accounts|trade) receivables?.*", r"receivables.*", r"accounts and (?:notes|other) receivables?.*"),
-    ),
-    "payables": Line(
-        "balance",
-        "accounts payable",
-        r"(?:accounts |trade )?payables?",
-        (r"accounts payable.*", r"trade (?:accounts )?payables?.*"),
-    ),
-    "cash": Line(
-        "balance",
-        "cash and cash equivalents",
-        r"cash(?: and cash equivalents)?",
-        (r"cash and cash equivalents.*", r"cash"),
-    ),
-    "total liabilities": Line("balance", "total liabilities", r"total liabilities", (r"total liabilities",)),
-    "equity": Line(
-        "balance",
-        "total stockholders equity",
-        r"(?:total )?(?:shareholders|stockholders)?['’]?\s?(?:equity)",
-        (r"total (?:shareholders|stockholders|shareowners)?['’]? ?equity.*", r"total equity"),
-    ),
-    "debt": Line(
-        "balance", "total debt long-term debt", r"(?:total |long-term )?debt", (r"total debt", r"long-term debt.*")
-    ),
-    "capex": Line(
-        "cash",
-        "purchases of property and equipment capital expenditures",
-        r"cap(?:ital )?(?:ex\b|expenditures?)",
-        (
-            r"capital expenditures.*",
-            r"(?:purchases?|additions?|payments?|acquisitions?|expenditures?) (?:of|to|for)"
-            r" (?:the purchase of )?property.*",
-        ),
-        outflow=True,
-    ),
-    "operating cash flow": Line(
-        "cash",
-        "net cash provided by operating activities",
-        r"(?:operating cash flows?|cash (?:flows? )?(?:provided by|from) operat(?:ing activities|ions))",
-        (r"(?:total |net )?cash (?:flows? )?(?:provided by|from|generated by|\(?used in\)?).*operat.*",),
-    ),
-    "depreciation and amortization": Line(
-        "cash",
-        "depreciation and amortization",
-        r"d&a|depreciation (?:and|&) amortization",
-        (r"(?:total )?depreciation(?:,)? (?:and|&) amortization.*", r"depreciation.*"),
-    ),
-    "dividends": Line(
-        "cash",
-        "cash dividends paid",
-        r"(?:cash )?dividends?(?: paid)?",
-        (r"(?:cash )?dividends(?: paid)?.*", r"payments? of (?:cash )?dividends.*"),
-        outflow=True,
-    ),
-}
 
 _RATIOS: tuple[tuple[str, str, str, bool], ...] = (
     ("Fixed asset turnover", r"fixed asset turnover|(?:ppe|pp&e) turnover", "[revenue] / avg[ppe]", False),
@@ -312,9 +138,10 @@ def _named(question: str) -> tuple[str, str, bool] | None:
         return (ratio[0] if ratio else "Result", expression, bool(ratio and ratio[3])) if expression else None
     if ratio:
         return ratio[0], ratio[2], ratio[3]
-    line = _line(question)
-    if line is None or _qualified(question, line):
+    lines = named_lines(question)
+    if not lines:
         return None
+    line = min(lines, key=lambda one: one[1] - one[2])[0]
     return next(
         (
             (name.format(line), expression.replace("LINE", line), percent)
@@ -323,21 +150,6 @@ def _named(question: str) -> tuple[str, str, bool] | None:
         ),
         None,
     )
-
-
-def _qualified(question: str, line: str) -> bool:
-    """Whether a segment's line or a rate is meant ("Cloud revenue", "comparable sales"), by the word before it."""
-    for match in re.finditer(
-        rf"(?P<before>[\w&-]+)['’]?s? (?:net |total )*(?:{LINES[line].asked})", question, re.IGNORECASE
-    ):
-        if match["before"][:1].isupper() or match["before"].lower() in {
-            "comparable",
-            "organic",
-            "segment",
-            "same-store",
-        }:
-            return True
-    return False
 
 
 def _stated(formula: str) -> str | None:

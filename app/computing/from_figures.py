@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from app.computing.arithmetic import evaluate
-from app.computing.formulas import LINES, Line, Term
-from app.computing.operands import STATEMENTS, Operand, priority, written
+from app.computing.formulas import Term
+from app.computing.operands import Operand, priority, written
 from app.errors import InvalidQuery, Timeout
 from app.evidence.quotes import Unit, units
 from app.evidence.statements import Statement
+from app.question.lines import LINES, TITLES, Line
 from app.tools import Tools
 from app.types import Chunk, Document, Filter, Hit, Rows
 
@@ -92,7 +93,7 @@ def _best(term: Term, table: Rows, filings: Sequence[Document]) -> _Found | None
 def _is_of(line: Line, row: Mapping[str, Any]) -> bool:
     months = 0 if line.statement == "balance" else 12
     plain = row["unit"] not in ("percent", "USD/share", "shares")
-    return plain and row["period_months"] == months and bool(STATEMENTS[line.statement].search(row["statement"]))
+    return plain and row["period_months"] == months and bool(TITLES[line.statement].search(row["statement"]))
 
 
 def _label(line: Line, label: str) -> str:

@@ -1,24 +1,16 @@
 """Finds the numbers of a formula in the table rows of retrieved passages."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.computing.arithmetic import evaluate, rounded
-from app.computing.formulas import LINES, Formula, Line, Term
+from app.computing.formulas import Formula, Term
 from app.evidence.statements import Statement, columns_of, statements
+from app.question.lines import LINES, TITLES, Line
 from app.question.periods import Period
 from app.types import Hit
 
-STATEMENTS: Mapping[str, re.Pattern[str]] = {
-    "income": re.compile(
-        r"\b(?:statements? of (?:\w+ ){0,2}?(?:income|operations|earnings)|income statements?)\b", re.IGNORECASE
-    ),
-    "balance": re.compile(
-        r"\b(?:balance sheets?|statements? of (?:\w+ ){0,2}?(?:position|condition))\b", re.IGNORECASE
-    ),
-    "cash": re.compile(r"\bstatements? of (?:\w+ ){0,2}?cash flows?\b", re.IGNORECASE),
-}
 _FOOTNOTE = re.compile(r"\s*\((?:\d|[a-z]|see[^)]*|note[^)]*)\)|[*†‡:.]+$", re.IGNORECASE)
 _GAP = re.compile(r"\s+")
 
@@ -35,15 +27,17 @@ class Operand:
     """As it stands in an expression: `6,489`, `(-123)`."""
     scale: str
     """thousands, millions, billions, or "" where its table states none."""
+    stated: bool = True
+    """Whether its table is titled as the statement itself."""
 
 
-def operands(formula: Formula, hits: Sequence[Hit], filings: Sequence[str]) -> dict[Term, Operand]:
+def operands(terms: Sequence[Term], hits: Sequence[Hit], filings: Sequence[str]) -> dict[Term, Operand]:
     """As many of the terms as rows of these passages have. `filings` are to be believed, first ones first."""
     rows = statements(hits)
     found: dict[Term, Operand] = {}
-    for name in dict.fromkeys(term.line for term in formula.terms):
-        terms = [term for term in formula.terms if term.line == name]
-        for own in _rows(LINES[name], terms, rows, hits, filings):
+    for name in dict.fromkeys(term.line for term in terms):
+        of_line = [term for term in terms if term.line == name]
+        for own in _rows(LINES[name], of_line, rows, hits, filings):
             found = {operand.term: operand for operand in own} | found
     return found
 
@@ -61,12 +55,13 @@ def _rows(
         if row.row is None or place_of_label is None or row.chunk.document_id not in filings:
             continue
         own = []
+        stated = TITLES[line.statement].search(f"{row.chunk.section or ''} {row.chunk.context}") is not None
         for term in terms:
             columns = _columns(row, term.period)
             if columns and (number := written(row.row.values[columns[0]], line)):
-                own.append(Operand(term, hits[row.marker - 1], row, columns[0], number, _scale(row.chunk.unit)))
+                scale = _scale(row.chunk.unit)
+                own.append(Operand(term, hits[row.marker - 1], row, columns[0], number, scale, stated))
         if own:
-            stated = STATEMENTS[line.statement].search(f"{row.chunk.section or ''} {row.chunk.context}")
             place = filings.index(row.chunk.document_id)
             found.append(((not stated, -len(own), place, place_of_label, row.marker), own))
     return [own for _, own in sorted(found, key=lambda item: item[0])]
@@ -82,8 +77,8 @@ def priority(line: Line, label: str) -> int | None:
 
 
 def _columns(row: Statement, period: Period) -> list[int]:
-    """Values of the year's column; where quarters stand beside years, the last that it heads."""
-    return columns_of(row, f"year {period}", [period])
+    """Values of the period's column; of several, in a quarterly filing the quarter's, not the year's to date."""
+    return columns_of(row, "quarter" if row.chunk.meta.form == "10-Q" else "year", [period])
 
 
 def written(printed: str, line: Line) -> str | None:
@@ -107,3 +102,15 @@ def computed(formula: Formula, found: Sequence[Operand]) -> str:
     shown = f"{rounded(value, formula.places):,f}" + ("%" if formula.percent else "")
     scale = found[0].scale if "/" not in formula.template else ""
     return f"{formula.name}, {formula.period}{scale and f', in {scale}'}: {expression} = {shown}"
+
+
+def restated(operand: Operand, scale: str) -> str:
+    """`Inventory, 2019, in billions: 5,409 / 1000 = 5.41`; "" where its table has that scale, or none is known."""
+    powers = {"thousands": 3, "millions": 6, "billions": 9}
+    by = powers.get(scale, 0) - powers.get(operand.scale, 0)
+    if not by or scale not in powers or operand.scale not in powers:
+        return ""
+    factor = str(10 ** abs(by))
+    expression = f"{operand.written} {'/' if by > 0 else '*'} {factor}"
+    value = rounded(evaluate(expression), 2 if by > 0 else 0)
+    return f"{operand.term.line.capitalize()}, {operand.term.period}, in {scale}: {expression} = {value:,f}"

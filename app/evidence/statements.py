@@ -21,6 +21,7 @@ _SHORTEST = 20
 _BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _SPAN = re.compile(r"\b(three|six|nine|twelve|thirteen|twenty-six|thirty-nine)[ -](?:months?|weeks?)\b", re.IGNORECASE)
+_ON_DAY = re.compile(r"\b[A-Z][a-z]{2,8}\.? \d{1,2}\b")
 _QUARTERLY = re.compile(r"\b(?:Q[1-4]|quarter)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.?!:]\s)(?<!^)(?<![A-Za-z])[A-Z][a-z]{2,}(?:[A-Z][a-z]+)*\b")
 """A capitalised word that does not begin a sentence."""
@@ -30,6 +31,7 @@ _CALENDAR = frozenset(
 )
 
 
+_MEASURE = re.compile(r"%|\b(?:change|percent|increase|decrease|effect|rates?|ratio)\b", re.IGNORECASE)
 _ASIDE = frozenset(
     tokens(
         " ".join(_CALENDAR) + " q1 q2 q3 q4 10-K 10-Q 8-K annual quarterly report reports reported reporting filing "
@@ -40,6 +42,11 @@ _ASIDE = frozenset(
 _INSTRUCTION = re.compile(
     r"(?:please|give|answer|provide|assume|respond|calculate|compute|round|base|use|using|write|return|express|state|if"
     r"|by relying|note that|explain|show your)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"^(?:by|based (?:up)?on|using|according to|in agreement with|relying on|drawing on)\b[^?]*?"
+    r"\b(?:statements?|sheets?|P&L|shown|given|provided)(?: of [\w ]+)?,\s+(?=\w+ )",
     re.IGNORECASE,
 )
 _PROSE = re.compile(r"\b(?:why|who|whom|what (?:drove|drives|caused|led)|reasons?|explains?|describes?|risks?)\b", re.I)
@@ -117,8 +124,8 @@ def _row(text: str, table: bool) -> Row | None:
 
 
 def core_question(text: str) -> str:
-    """The question without the sentences that instruct the answerer ("Round to one decimal place.")."""
-    parts = [part for a, b in sent_spans(text) for part in text[a:b].strip().split(": ") if part]
+    """The question without what instructs the answerer: "Round to one place.", "Based on the balance sheet,"."""
+    parts = [_CLAUSE.sub("", part) for a, b in sent_spans(text) for part in text[a:b].strip().split(": ") if part]
     asked = [part for part in parts if not _INSTRUCTION.match(part)]
     return " ".join(asked) or text
 
@@ -185,10 +192,27 @@ def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -
     columns, row = statement.chunk.columns, statement.row
     if row is None or len(columns) != len(row.values) or (len(periods) < 2 and _CHANGE.search(question)):
         return []
-    chosen = {i for headings in _headings(statement.chunk, periods) for i in _first_headed(columns, headings)}
+    headings = _headings(statement.chunk, periods)
+    of_days = [period.day is not None for period in periods] or [False]
+    chosen = {i for each, day in zip(headings, of_days, strict=True) for i in _first_headed(columns, each, day)}
     asked = {span.lower() for span in _SPAN.findall(question)} or (_QUARTER if _QUARTERLY.search(question) else set())
     spans = {i for i in chosen if asked & {span.lower() for span in _SPAN.findall(columns[i])}}
     return sorted(spans or chosen)
+
+
+def like_columns(statement: Statement, columns: Sequence[int]) -> list[int]:
+    """These and those beside that differ in their dates alone: of a quarter's column, the same quarter's a year before.
+
+    Columns for other spans of time are left out, as are those headed by no year, such as a change in percent.
+    """
+    headers = statement.chunk.columns
+    kinds = {_kind(headers[i]) for i in columns}
+    return [i for i, header in enumerate(headers) if i in columns or (_kind(header) in kinds and _YEAR.search(header))]
+
+
+def _kind(header: str) -> tuple[tuple[str, ...], bool]:
+    """The spans of time that a column's heading names, and whether it is another measure's than the amount's."""
+    return tuple(span.lower() for span in _SPAN.findall(header)), bool(_MEASURE.search(header))
 
 
 def _headings(chunk: Chunk, periods: Sequence[Period]) -> list[tuple[str, ...]]:
@@ -206,9 +230,11 @@ def _headings(chunk: Chunk, periods: Sequence[Period]) -> list[tuple[str, ...]]:
     return found
 
 
-def _first_headed(columns: Sequence[str], headings: Sequence[str]) -> list[int]:
+def _first_headed(columns: Sequence[str], headings: Sequence[str], of_day: bool) -> list[int]:
+    """Where a day is meant, a bare year heads no column of another day of that year."""
     for heading in headings:
-        if headed := [i for i, column in enumerate(columns) if heading in column]:
+        fits = [i for i, column in enumerate(columns) if heading in column]
+        if headed := [i for i in fits if not (of_day and heading.isdigit() and _ON_DAY.search(columns[i]))]:
             return headed
     return []
 

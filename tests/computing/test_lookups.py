@@ -1,0 +1,126 @@
+"""Lines of the statements that a question names, quoted from the statements for the periods it means."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.architectures.agentic import Agentic
+from app.computing.lookups import asked_lookup
+from app.tools import Ports, Tools
+from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Page, Question
+from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
+
+pytestmark = pytest.mark.anyio
+
+
+def filing(form: str, year: int, period: str, end: str) -> Document:
+    name = f"orrin-{form.lower()}-{end}"
+    meta = DocumentMeta(
+        name, f"{name}.pdf", company="Orrin", form=form, fiscal_year=year, fiscal_period=period, period_end=end
+    )
+    return Document(name, "0" * 64, meta, 3, 3)
+
+
+ANNUAL = filing("10-K", 2022, "FY", "2022-06-30")
+FIRST = filing("10-Q", 2023, "Q1", "2022-09-30")
+THIRD = filing("10-Q", 2023, "Q3", "2023-03-31")
+
+
+@pytest.mark.parametrize(
+    ("question", "filings", "terms", "whole", "scale"),
+    [
+        ("What was Orrin's FY2022 revenue in USD billions?", (ANNUAL,), ["revenue 2022"], True, "billions"),
+        (
+            "Using the income statement, how did Orrin's operating expenses compare to its revenue in FY2022?",
+            (ANNUAL,),
+            ["operating expenses 2022", "revenue 2022"],
+            True,
+            "",
+        ),
+        ("What was Orrin's total revenue in the latest 10-Q?", (THIRD,), ["revenue 2023-03-31"], True, ""),
+        ("What does Orrin's inventory suggest about demand in FY2022?", (ANNUAL,), ["inventory 2022"], False, ""),
+        (
+            "What was Orrin's revenue in Q1 2023?",  # the fiscal first quarter and the calendar's
+            (ANNUAL, FIRST, THIRD),
+            ["revenue 2022-09-30", "revenue 2023-03-31"],
+            True,
+            "",
+        ),
+    ],
+)
+def test_lines_and_periods(
+    question: str, filings: Sequence[Document], terms: list[str], whole: bool, scale: str
+) -> None:
+    plan = asked_lookup(question, ("Orrin",), filings)
+    assert plan is not None
+    assert [f"{term.line} {term.period}" for term in plan.terms] == terms
+    assert (plan.whole, plan.scale) == (whole, scale)
+
+
+@pytest.mark.parametrize(
+    ("question", "filings"),
+    [
+        ("What were the drivers of Orrin's revenue in FY2022?", (ANNUAL,)),
+        ("What was Orrin's revenue from tools in FY2022?", (ANNUAL,)),
+        ("What was Orrin's revenue?", (ANNUAL, THIRD)),
+        ("What was Orrin's revenue in FY2015?", (ANNUAL,)),
+        ("Who audits Orrin?", (ANNUAL,)),
+        ("What was Orrin's revenue in FY2022?", ()),
+    ],
+)
+def test_nothing_to_look_up(question: str, filings: Sequence[Document]) -> None:
+    plan = asked_lookup(question, ("Orrin",), filings)
+    assert plan is None or plan.filings == ()
+
+
+QUARTERS = (
+    "Three months ended March 31, 2023",
+    "Three months ended March 31, 2022",
+    "Nine months ended March 31, 2023",
+)
+PAGES = (
+    (ANNUAL, "Statements of Income", "Total revenue 9,700 8,100", ("June 30, 2022", "June 30, 2021")),
+    (ANNUAL, "Note 4", "Total revenue 12 11", ("June 30, 2022", "June 30, 2021")),
+    (THIRD, "Statements of Income", "Total revenue 2,500 2,200 7,300", QUARTERS),
+    (THIRD, "Note 2", "Total revenue 1 1 1", QUARTERS),
+)
+
+
+async def ask(question: str) -> tuple[str, list[bool]]:
+    store = FakeStore(STAMP)
+    for number, (document, section, text, columns) in enumerate(PAGES, start=1):
+        head = f"{' '.join(columns)}, in millions\n"
+        chunk = Chunk(
+            f"c{number}", document.id, number, number, len(head), len(head + text), text, "", "table", section,
+            document.meta, columns, "in millions",
+        )  # fmt: skip
+        [dense], [sparse] = await LetterEmbedder().passages([text]), WordEncoder().passages([text])
+        await store.put_chunks([chunk], [ChunkVectors(dense, {"bm25": sparse})])
+        await store.put_pages(document, [Page(number, head + text)])
+        await store.put_document(document)
+    tools = Tools(Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, QuotingGenerator()))
+    answer = await Agentic().answer(Question(question, k=4), tools)
+    return answer.text, [citation.verified for citation in answer.citations]
+
+
+async def test_the_statements_row_is_quoted_and_restated_in_the_scale_asked_for() -> None:
+    text, verified = await ask("What was Orrin's FY2022 revenue in USD billions?")
+    assert text == (
+        "Total revenue: 9,700 [1]. For June 30, 2022, in millions [1].\nRevenue, 2022, in billions: 9,700 / 1000 = 9.70"
+    )
+    assert verified == [True, True]
+
+
+async def test_a_change_shows_the_same_span_of_the_year_before() -> None:
+    text, _ = await ask("How did Orrin's revenue change in the latest 10-Q?")
+    assert text == (
+        "Total revenue: 2,500, 2,200 [1]. For Three months ended March 31, 2023; Three months ended March 31, 2022, in "
+        "millions [1]."
+    )
+
+
+async def test_what_else_is_asked_is_answered_behind_the_line() -> None:
+    text, _ = await ask("What did Orrin's revenue in the latest 10-Q pay for?")
+    first, *rest = text.splitlines()
+    assert first == "Total revenue: 2,500 [1]. For Three months ended March 31, 2023, in millions [1]."
+    assert rest
