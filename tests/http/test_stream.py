@@ -61,3 +61,16 @@ async def test_what_is_wrong_before_the_first_event_is_a_plain_problem(make_clie
         response = await client.post("/query/naive", json={"question": "", "stream": True})
     assert response.status_code == 422
     assert response.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_second_attempt_begins_the_answer_anew(make_client: MakeClient, make_ports: MakePorts) -> None:
+    lines = ["NOT IN THE PASSAGES", "Debt was $4 million at year end [1]."]
+    async with make_client(await make_ports(ScriptedGenerator([*lines]))) as client:
+        got = events(await client.post("/query/auto", json={"question": "Acme's debt", "k": 2, "stream": True}))
+    names = [name for name, _ in got]
+    last = len(names) - 1 - names[::-1].index("passages")
+    assert names.count("passages") == 2
+    by_name = dict(got)
+    assert got[last][1] == by_name["answer"]["passages"]
+    assert "".join(data["text"] for name, data in got[last:] if name == "token").strip() == by_name["answer"]["answer"]
+    assert by_name["answer"]["answer"] == lines[1]

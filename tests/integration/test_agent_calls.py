@@ -2,18 +2,28 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
 from app.adapters.openai_chat import OpenAIGenerator
+from app.agent.steps import prompt
 from app.architectures.agentic import Agentic
 from app.tools import Tools
 from app.types import Answer, FloatArray, Limits, Question
 from tests.architectures.test_agentic import acts, ports
 from tests.fakes import LetterEmbedder
-from tests.integration.openai_server import COMPLETION, Reply, ScriptedEndpoint, calling, error, scripted_endpoint
+from tests.integration.openai_server import (
+    COMPLETION,
+    Reply,
+    ScriptedEndpoint,
+    calling,
+    error,
+    scripted_endpoint,
+    small_model,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +62,18 @@ async def ask(
     answer = await Agentic(max_steps=max_steps).answer(Question("Globex people", k=3), tools)
     await generator.aclose()
     return answer, tools
+
+
+async def test_a_real_model_whose_server_ignores_functions_is_bound_by_the_schema_from_then_on() -> None:
+    """llama.cpp without a template of calls answers in prose, whatever was required."""
+    asked = replace(prompt("What were the net sales of Tern Foods?", [], frozenset()), max_tokens=80)
+    with small_model() as url:
+        generator = OpenAIGenerator("small", base_url=url, timeout_s=300.0, max_retries=0)
+        first, second = await generator.generate(asked), await generator.generate(asked)
+        await generator.aclose()
+    assert (first.calls, first.llm_calls, second.llm_calls) == ((), 1, 1)
+    assert re.match(r'\{\s*"thought"\s*:', second.text)
+    assert second.input_tokens > first.input_tokens
 
 
 async def test_calls_of_one_reply_are_made_at_once_and_the_definitions_are_on_the_bill(
