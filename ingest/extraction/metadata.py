@@ -38,7 +38,9 @@ _SUFFIX = (
     r"(?:Inc|Incorporated|Corp|Corporation|Company|Co|Ltd|Limited|LLC|L\.L\.C|plc|PLC|N\.V|S\.A|AG|SE|L\.P|LP|Group"
     r"|Holdings|Trust|Bancorp)"
 )
-_NAME = rf"\b(?:[A-Z0-9][\w&’'.-]*,?\s+(?:of\s+|and\s+|the\s+|&\s+)*){{1,6}}{_SUFFIX}\b\.?"
+_OF_A_DATE = rf"(?:{MONTH})\.?[ \xa0]+\d|(?:19|20)\d\d\b"
+_NAME = rf"\b(?:(?!{_OF_A_DATE})[A-Z0-9][\w&’'.-]*,?[ \xa0]+(?:(?:of|and|the|&)[ \xa0]+)*){{1,6}}{_SUFFIX}\b\.?"
+"""On one line: what stands above a name is none of it."""
 _LISTED_NAME = re.compile(rf"({_NAME})\s*\((?:NYSE|NASDAQ|Nasdaq)")
 _DESCRIBED_NAME = re.compile(r"\bfor (.{3,60}?) filed \d")
 _KEPT_UPPER = re.compile(r"(?:LLC|LP|NV|SA|AG|SE|II|III|IV|USA|US|AT&T|[A-Z]&[A-Z]|(?:[A-Z]\.){2,})\W*")
@@ -141,7 +143,7 @@ def _form(at: int | None, cover: str, head: str, pages: int, described: str, pat
     if at is not None:
         form = _form_name(_search(_FORM, cover) or "")
         return "AR" if form == "10-K" and at >= 3 else form
-    if mentioned := _search(_FORM_MENTIONED, described):
+    if mentioned := _search(_FORM, head[:3000]) or _search(_FORM_MENTIONED, described):
         return _form_name(mentioned)
     if pages <= 60 and _RESULTS.search(head[:1500]):
         return "ER"

@@ -1,18 +1,23 @@
 """Text in a fixed-width typeface, as filings were written before HTML, to blocks on a grid."""
 
-import codecs
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.errors import DocumentError
-from ingest.formats.encoding import decoded
+from ingest.formats.encoding import decoded, is_marked
 from ingest.formats.filing_text import FilingText
 from ingest.formats.grid import Block, Pages
 
 _PAGE = re.compile(r"^[ \t]*<PAGE>.*$|\f", re.I | re.M)
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x7f]")
+_LINE_END = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
+_UNSEEN: Mapping[int, str | None] = {
+    **{code: " " for code in (*range(0x09), *range(0x0E, 0x20), *range(0x7F, 0xA0))},
+    **dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF, 0xFFFE)),
+}
+"""Control characters, which are blanks, and what has no width."""
 _TAG = re.compile(r"</?(?:TABLE|CAPTION|S|C|FN|F\d{1,2}|PAGE|TEXT|PRE|B|I|U|R|CENTER)>", re.I)
 _RULE = re.compile(r"[\s\-=_*~]*")
 _LEADER = re.compile(r"(?:[.·…]\s?){4,}|_{3,}|(?<!\S)[-=]{4,}(?!\S)")
@@ -20,7 +25,7 @@ _LEADER = re.compile(r"(?:[.·…]\s?){4,}|_{3,}|(?<!\S)[-=]{4,}(?!\S)")
 
 def is_text(head: bytes) -> bool:
     """Whether a file that begins so is text: no byte that no text has."""
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not _BINARY.search(head)
+    return is_marked(head) or not _BINARY.search(head)
 
 
 def read_text(path: Path, *, max_pages: int = 2000) -> FilingText:
@@ -38,7 +43,7 @@ def read_text(path: Path, *, max_pages: int = 2000) -> FilingText:
 
 def read(text: str, pages: Pages) -> None:
     """Give the text to `pages`, each of its own a page there."""
-    for part in _PAGE.split(text):
+    for part in _PAGE.split(_LINE_END.sub("\n", text).translate(_UNSEEN)):
         for block in blocks(part):
             pages.add(block)
         pages.break_page()

@@ -53,6 +53,14 @@ def test_the_cover_of_an_annual_report() -> None:
     )
 
 
+@pytest.mark.parametrize("apart", ["\n", "\n\n"])
+def test_a_short_report_without_the_prescribed_cover(apart: str) -> None:
+    lines = ["FORM 10-K", "Annual report", "For the fiscal year ended December 31, 2025", "ACME ROCKET CO., INC."]
+    prose = "Acme Rocket Co., Inc. makes rockets. On December 31, 2025 Acme Rocket Co., Inc. employed 8 people."
+    meta = read(apart.join([*lines, prose]))
+    assert (meta.title, meta.company) == ("Acme Rocket Co., Inc. 10-K FY2025", "Acme Rocket Co., Inc.")
+
+
 def test_a_name_in_capitals_alone_is_given_case() -> None:
     assert annual("December 31, 2022").company == "Acme Rocket Co., Inc."
 

@@ -33,6 +33,26 @@ def test_what_the_bytes_are_decides(tmp_path: Path, name: str, content: str, lin
     assert first_line(tmp_path / name) == line
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+@pytest.mark.parametrize("text", ["Café sales – up", "<html><p>Café sales – up</p></html>"])
+def test_whatever_the_encoding(tmp_path: Path, encoding: str, text: str) -> None:
+    (tmp_path / "a").write_bytes(text.encode(encoding))
+    assert read_filing(tmp_path / "a").pages[0].text == "Café sales – up"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("one\rtwo\r\nthree\u2028four\x85five\x0bsix", "one\ntwo\nthree\nfour\nfive\nsix"),
+        ("so\u00adlid \ufeffco\u200bopera\u2060tion", "solid cooperation"),
+        ("a" * 9000 + " b\x00c\x1a", "a" * 9000 + " b c"),
+    ],
+)
+def test_text_without_what_is_not_seen(tmp_path: Path, text: str, read: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    assert read_filing(tmp_path / "a.txt").pages[0].text == read
+
+
 def test_a_pdf_is_one_under_any_name(tmp_path: Path) -> None:
     assert first_line(write_pdf(tmp_path / "a.htm", "Annual report")) == "Annual report"
 
