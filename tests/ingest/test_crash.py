@@ -17,7 +17,7 @@ import qdrant_edge as edge
 
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.qdrant_edge import EdgeStore
-from ingest.cli import INTERRUPTED, OK, TERMINATED
+from ingest.cli import INTERRUPTED, OK, SOME_FAILED, TERMINATED
 from tests.ingest.filings import prose, stamp, write_corpus, write_pdf
 
 ROOT = Path(__file__).parents[2]
@@ -154,6 +154,32 @@ def test_killed_while_it_replaces_it_ends_like_an_undisturbed_run(
     assert kills[0]
     assert finish(data, folder) == OK
     assert contents(data) == contents(clean)
+
+
+@pytest.mark.slow
+def test_killed_while_it_deletes_it_leaves_nothing_behind(corpus: Path, tmp_path: Path) -> None:
+    folder, data, clean = tmp_path / "filings", tmp_path / "data", tmp_path / "clean"
+    shutil.copytree(corpus, folder)
+    assert finish(data, folder) == OK
+    records = [point["payload"] for key, point in contents(data).items() if key.startswith("documents/")]
+    ids = [record["id"] for record in records if not record["id"].startswith(("filing-1-", "filing-5-"))]
+    for file in folder.iterdir():
+        if file.stem not in ("filing-1", "filing-5"):
+            file.unlink()
+    assert finish(clean, folder) == OK
+    chance, left = random.Random(3), len(ids)
+    while left > 4:
+        process = start(data, "delete", "--json", *ids)
+        assert process.stdout is not None
+        assert b'"type": "deleted"' in process.stdout.readline()
+        time.sleep(chance.uniform(0, 0.02))  # into the next one's removal
+        process.kill()
+        process.communicate()
+        seen = [point["payload"]["id"] for key, point in contents(data).items() if key.startswith("documents/")]
+        left = sum(each in ids for each in seen)
+    assert finish(data, "delete", *ids) == SOME_FAILED, "what is gone already is said"
+    assert contents(data) == contents(clean)
+    assert finish(data, "verify") == OK
 
 
 @pytest.mark.slow
