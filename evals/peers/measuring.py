@@ -30,7 +30,11 @@ from evals.subjects import System, parse_system
 Contender: TypeAlias = dict[str, Any]
 """What was measured of one, as JSON: files, chunks, seconds, first_answer_s, memory and, by system, what it found."""
 
+Part: TypeAlias = dict[tuple[str, str], Any]
+"""By system and what was measured of it: quality, characters, speed."""
+
 K = 10
+"""Passages asked for; what the load generator gets, for it names no number."""
 OURS = "sextant"
 PEER_SYSTEMS = ("dense", "hybrid")
 OUR_SYSTEMS = ("naive", "hybrid", "hybrid:query_filters=false")
@@ -120,10 +124,6 @@ def _first_answer(url: str, work: Work, began: float) -> float:
     if status != 200:
         raise SubjectError(f"the first answer has status {status}")
     return seconds
-
-
-Part: TypeAlias = dict[tuple[str, str], Any]
-"""By system and what was measured of it."""
 
 
 def _asked(url: str, names: Sequence[str], work: Work, say: Say) -> Part:

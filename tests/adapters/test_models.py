@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from app.adapters.embedding import ModelEmbedder, load_embedder, packaged_folder
+from app.adapters.embedding import ModelEmbedder, load_embedder, on_threads, packaged_folder, query_threads
 from app.adapters.reranking import BASE, BUNDLED, WORDS, load_reranker
 from app.errors import Unavailable
 from app.types import FloatArray
@@ -48,6 +49,24 @@ async def test_batching_changes_nothing(packaged: ModelEmbedder) -> None:
 async def test_no_texts_give_no_rows(packaged: ModelEmbedder) -> None:
     assert (await packaged.passages([])).shape == (0, 384)
     assert (await packaged.queries([])).shape == (0, 384)
+
+
+@pytest.mark.parametrize(
+    ("queries", "threads", "used"),
+    [(1, 1, 1), (64, 1, 1), (1, 2, 1), (64, 2, 1), (8, 16, 1), (9, 16, 2), (64, 16, 8), (64, 4, 3), (0, 8, 1)],
+)
+def test_few_queries_take_few_threads_and_leave_one(queries: int, threads: int, used: int) -> None:
+    assert query_threads(queries, threads) == used
+
+
+def test_the_usual_threads_are_back_afterwards_and_after_a_failure() -> None:
+    usual = torch.get_num_threads()
+    with on_threads(1, usual):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == usual
+    with pytest.raises(RuntimeError), on_threads(1, usual):
+        raise RuntimeError
+    assert torch.get_num_threads() == usual
 
 
 async def test_queries_that_wait_are_encoded_together() -> None:
