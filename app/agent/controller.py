@@ -7,6 +7,7 @@ from app.agent.actions import Actions
 from app.agent.directions import along
 from app.agent.findings import Finding, joined
 from app.agent.hops import Lead, leads, points_beyond, residual, resolved
+from app.agent.series import PERIOD, Line, common_line, printing
 from app.agent.threshold import Follow
 from app.answering import abstain, answer_from, told
 from app.computing.formulas import asked_formula
@@ -18,6 +19,7 @@ from app.evidence.quotes import numbers
 from app.evidence.statements import plain
 from app.question.decomposition import SubQuestion, decompose
 from app.question.reading import named_companies, read, without_names
+from app.question.topics import followed
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
 from app.tools import Tools, together
@@ -26,6 +28,8 @@ from app.types import Answer, Condition, Document, Filter, Hit, Question
 STOPPED = (LimitExceeded, Timeout)
 _READ = 10
 """Passages read for whom they name, even where fewer are asked for."""
+_SERIES = 20
+"""Passages of each filing read for a line that all of them print."""
 _SHOWN = 20
 """Most ids put into a trace."""
 
@@ -106,6 +110,8 @@ class Controller:
 
     async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
         """Each part searched and answered from its own passages, all at once."""
+        if series := await self._series(parts):
+            return joined(series, self.question.k)
         rooms = self.rooms(len(parts))
         found = await together([self.part(part, room) for part, room in zip(parts, rooms, strict=True)])
         return joined(found, self.question.k)
@@ -113,6 +119,38 @@ class Controller:
     def rooms(self, parts: int) -> list[int]:
         """How many of the k passages each part is given."""
         return [self.question.k // parts + (n < self.question.k % parts) for n in range(parts)]
+
+    async def _series(self, parts: Sequence[SubQuestion]) -> list[Finding]:
+        """One line of every filing's statements, where it is asked how one moved and they share it; else nothing."""
+        about = followed(parts[0].terms)
+        if about is None or not parts[0].over_time:
+            return []
+        try:
+            several = await together([self._searched_for(about, part) for part in parts])
+            line = common_line(about, several)
+            self.tools.note("series", topic=about, line=line and line.label)
+            if line is None:
+                return []
+            rooms = self.rooms(len(parts))
+            asked = zip(parts, several, rooms, strict=True)
+            return await together([self._line(line, part, hits, room) for part, hits, room in asked])
+        except STOPPED:
+            return []
+
+    async def _searched_for(self, what: str, part: SubQuestion) -> list[Hit]:
+        asked = replace(self.question, text=what, k=max(self.question.k, _SERIES))
+        return await self._searched(replace(part, text=what), asked)
+
+    async def _line(self, line: Line, part: SubQuestion, hits: Sequence[Hit], room: int) -> Finding:
+        """The filing's value of the line; where no passage prints it, those found by its label are looked at, too."""
+        found = printing(line, hits) or printing(line, await self._searched_for(line.label, part))
+        if not found:
+            return Finding(part.about, abstain("not_supported", hits[:room]))
+        chosen = {hit.chunk.id for hit in found}
+        passages = in_order([*found, *(hit for hit in hits if hit.chunk.id not in chosen)][: max(room, 1)])
+        quarterly = found[0].chunk.meta.form == "10-Q"
+        asked = replace(self.question, text=f"{line.label} {PERIOD}" if quarterly else line.label, k=room)
+        return Finding(part.about, await answer_from(asked, passages, self.actions.tools))
 
     async def part(self, part: SubQuestion, room: int) -> Finding:
         """Computed, or answered from `room` passages of its own; at a limit not answered."""
@@ -203,7 +241,7 @@ class Controller:
         asked = sorted(named_companies(self.question.text, self.catalogue))
         filings = read(f"{lead.company} {without_names(self.question.text, asked)}", self.catalogue).documents
         text = without_names(resolved(self.question.text, lead.company), asked)
-        return SubQuestion(text, filings, lead.company, (lead.company,))
+        return SubQuestion(text, filings, lead.company, companies=(lead.company,))
 
     async def _named(self, lead: Lead, hits: Sequence[Hit], room: int) -> Finding:
         """The sentence that names the company, cited; its passage first."""

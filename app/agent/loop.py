@@ -60,11 +60,12 @@ class Agent:
         return await self._written()
 
     async def _joined(self, parts: Sequence[SubQuestion]) -> Answer:
-        """One answer to the whole from those to its parts; those themselves where the model adds nothing that holds."""
+        """One answer to the whole from those to its parts; those themselves where it would lose one of them."""
         rooms = self.controller.rooms(len(parts))
         found = await together([self._part(part, room, len(parts)) for part, room in zip(parts, rooms, strict=True)])
         whole = joined(found, self.question.k)
         known = [finding.answer for finding in found if not finding.answer.abstained]
+        passages = [{hit.chunk.id for hit in answer.passages} for answer in known]
         if len(known) < 2 or all(answer.calculations for answer in known):
             return whole
         self.told.append(MARKERS.sub("", whole.text))
@@ -72,8 +73,12 @@ class Agent:
             answer = await answer_from(self._asked(), whole.passages, self.toolbox.actions.tools)
         except STOPPED as error:
             return replace(whole, notes=(*whole.notes, f"stopped: {self.toolbox.actions.stopped(error)}"))
+        cited = {citation.chunk_id for citation in answer.citations}
+        if not all(cited & own for own in passages):
+            self.tools.note("parts", why="the model's answer to the whole leaves one of them out")
+            return whole
         one = self._finished(answer)
-        return whole if one.abstained else replace(one, notes=tuple(dict.fromkeys((*one.notes, *whole.notes))))
+        return replace(one, notes=tuple(dict.fromkeys((*one.notes, *whole.notes))))
 
     async def _part(self, part: SubQuestion, room: int, parts: int) -> Finding:
         """Acted on only where its own search does not answer it."""
