@@ -84,6 +84,7 @@ such as the names of statement lines and of sections, with the period. Reply wit
 
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters outside the control and format categories that show nothing and can smuggle data."""
+_LAID_OUT = {ord(c): None for c in "\n\t"}
 _LINE_END = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _TAG = (
     r"passages?|system|sys|user|assistant|human|model|tool|tool_call|function_call|instructions?|inst|think|s|bos|eos"
@@ -109,7 +110,8 @@ def inert(text: str) -> str:
     Also for answers: where a client renders `![x](http://...)`, its host learns what the address holds.
     """
     text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
-    text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cn", "Co", "Cs"))
+    if not text.translate(_LAID_OUT).isprintable():  # nearly every text is: the search by character takes long
+        text = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cn", "Co", "Cs"))
     return _LINKED.sub("] ", _LOADED.sub("(", text))
 
 

@@ -1,6 +1,7 @@
 """The answer prompt: what it shows, in which order, and what hostile text cannot do to it."""
 
 import re
+import unicodedata
 from time import monotonic
 
 import pytest
@@ -185,6 +186,12 @@ def test_sanitising_is_complete_in_one_pass_and_keeps_every_digit(text: str) -> 
     assert re.findall("[0-9]", clean) == re.findall("[0-9]", text)
     assert re.search(r"<\s*\||\|>|<\s*/?\s*passages?\b|\[\d{1,3}\]|\[INST\]", clean) is None
     clean.encode()
+
+
+@given(st.text(), st.text(st.characters(categories=("Cc", "Cf", "Co", "Cs", "Cn")), max_size=3), st.text())
+def test_what_does_not_show_is_gone_wherever_it_stands(before: str, hidden: str, after: str) -> None:
+    left = inert(before + hidden + after)
+    assert not [c for c in left if c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cf", "Cn", "Co", "Cs")]
 
 
 @given(HOSTILE, st.lists(HOSTILE, min_size=1, max_size=4))
