@@ -33,6 +33,8 @@ class SubQuestion:
     """Ids of the filings to search; empty is all."""
     about: str
     """What sets it apart from its siblings: a company, a period or a filing's title."""
+    over_time: bool = False
+    """Whether its siblings are filings of the same company, asked one by one."""
     companies: tuple[str, ...] = ()
     """Whose filings they are; their names tell nothing there."""
 
@@ -67,7 +69,7 @@ def _by_company(question: str, reading: Reading, filings: Sequence[Document]) ->
         others = [other for other in reading.companies if other != company]
         ids = tuple(document.id for document in filings if document.meta.company == company)
         if ids:
-            found.append(SubQuestion(without_names(question, others), ids, company, (company,)))
+            found.append(SubQuestion(without_names(question, others), ids, company, companies=(company,)))
     return found
 
 
@@ -81,7 +83,10 @@ def _by_period(question: str, filings: Sequence[Document], companies: tuple[str,
             by_filings.setdefault(ids, []).append(period)
     return [
         SubQuestion(
-            without_periods(question, [p for p in periods if p not in own]), ids, ", ".join(map(str, own)), companies
+            without_periods(question, [p for p in periods if p not in own]),
+            ids,
+            ", ".join(map(str, own)),
+            companies=companies,
         )
         for ids, own in by_filings.items()
     ]
@@ -93,7 +98,8 @@ def _by_filing(question: str, filings: Sequence[Document], reading: Reading, mos
     chosen = _of_one_form(question, filings)
     chosen.sort(key=lambda document: (document.meta.period_end or "", document.id))
     return [
-        SubQuestion(question, (document.id,), document.meta.title, reading.companies) for document in chosen[-most:]
+        SubQuestion(question, (document.id,), document.meta.title, True, reading.companies)
+        for document in chosen[-most:]
     ]
 
 
