@@ -20,6 +20,7 @@ _OF_FILINGS = frozenset({"company", "cik", "ticker", "form", "fiscal_year", "fis
 NOTHING_THERE = (
     "the index holds no filing that this caller may see; POST /documents or sextant-ingest puts filings into it"
 )
+_CUT = "the generator was stopped at the most tokens it may write; the answer may end too early"
 _SHOWN = 20
 """Most values listed in a note."""
 _REASONS: dict[AbstainReason, str] = {
@@ -51,11 +52,12 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
     if generation.abstained or refused:
         return abstain(generation.abstained or "not_supported", hits)
     cited = await _checked(prompts.inert(generation.text), question, hits, tools)
+    cut = (_CUT,) if generation.finish_reason == "length" else ()
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
-        return abstain("not_supported", hits, *cited.notes, withheld)
+        return abstain("not_supported", hits, *cited.notes, withheld, *cut)
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
-    return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing))
+    return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing, *cut))
 
 
 async def _prompt(purpose: str, question: Question, hits: tuple[Hit, ...], tools: Tools) -> Prompt:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.types import OcrMode
@@ -124,6 +124,12 @@ class Settings(BaseSettings):
             other.__dict__.pop(name, None)
         other._build = number
         return other
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _stripped(cls, value: Any) -> Any:
+        """What is pasted into an environment ends in a line end or a blank."""
+        return value.strip() if isinstance(value, str) else value
 
     @cached_property
     def version(self) -> str:

@@ -24,6 +24,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from app.adapters.thoughts import Thinking, without_thoughts
 from app.errors import Busy, GeneratorUnavailable, SextantError, Timeout, UpstreamFailed
 from app.settings import Settings
 from app.types import Call, Generation, Prompt
@@ -74,7 +75,7 @@ class OpenAIGenerator:
         none, and a random part on top whose upper bound is `backoff_s` at first and doubles up to 8 s.
         """
         self._model = model
-        self._base_url = base_url
+        self._base_url = re.sub(r"/+(chat/completions/*)?$", "", base_url)
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._timeout_setting = timeout_setting
@@ -95,10 +96,13 @@ class OpenAIGenerator:
                 "no endpoint is configured for the openai generator; set OPENAI_BASE_URL (any OpenAI-compatible "
                 "endpoint, such as http://127.0.0.1:8080/v1) or OPENAI_API_KEY (for OpenAI itself)"
             )
+        key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
+        if key and not (key.isascii() and key.isprintable()):
+            raise GeneratorUnavailable("OPENAI_API_KEY holds a character that no HTTP header may; copy it again")
         return cls(
             settings.openai_model,
             base_url=settings.openai_base_url or OPENAI_URL,
-            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+            api_key=key,
             timeout_s=settings.openai_timeout_s,
             max_retries=settings.openai_max_retries,
             concurrency=settings.openai_concurrency,
@@ -123,20 +127,26 @@ class OpenAIGenerator:
             completion = await self._send(prompt)
         try:
             choice = completion.choices[0]
-            text, calls = choice.message.content, _calls(choice.message)
+            text, calls, finish = _text(choice.message.content), _calls(choice.message), choice.finish_reason
         except (AttributeError, LookupError, TypeError):
-            raise UpstreamFailed("the generator endpoint answered without a completion") from None
+            said = self._words(getattr(completion, "error", None), "")
+            raise UpstreamFailed(
+                f"the generator endpoint answered without a completion{said and f': {said}'}"
+            ) from None
         if not isinstance(text, str) and not (text is None and calls):
-            raise UpstreamFailed("the generator endpoint answered a completion without text")
-        if self._calling(prompt) and not calls and self._tools == "auto" and choice.finish_reason == "stop":
+            raise UpstreamFailed(
+                f"the generator endpoint answered a completion without text (finish_reason {finish!r:.40})"
+            )
+        if self._calling(prompt) and not calls and self._tools == "auto" and finish == "stop":
             self._refused.add("tools")  # a call was required: it does not know what tools are
-        generation = replace(_generation(prompt, text or "", completion.usage), calls=calls)
+        generation = replace(_generation(prompt, text or "", completion.usage, finish), calls=calls)
         return replace(generation, logprob=_logprob(choice)) if prompt.logprobs else generation
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str | Generation, None]:
         """As `generate`, in pieces. Closing the iterator, or cancelling its task, ends the request at the endpoint."""
         deadline = self._deadline()
         pieces: list[str] = []
+        thinking = Thinking()
         usage = finished = None
         async with AsyncExitStack() as held:
             async with self._within(deadline):
@@ -152,12 +162,14 @@ class OpenAIGenerator:
                 usage = getattr(event, "usage", None) or usage
                 piece, reason = _delta(event)
                 finished = reason or finished
-                if piece:
-                    pieces.append(piece)
-                    yield piece
+                pieces.append(piece)
+                if shown := thinking.shown(piece):
+                    yield shown
         if not finished:
             raise UpstreamFailed("the generator endpoint ended its stream before the answer was complete")
-        yield _generation(prompt, "".join(pieces), usage)
+        if shown := thinking.rest():
+            yield shown
+        yield _generation(prompt, "".join(pieces), usage, finished)
 
     async def aclose(self) -> None:
         """Close idle connections."""
@@ -304,8 +316,10 @@ class OpenAIGenerator:
 
     def _said(self, error: "openai.APIError") -> str:
         """The endpoint's own words, short and without the key."""
-        body = error.body if isinstance(error.body, dict) else {}
-        said = str(body.get("message") or "no further message")
+        return self._words(error.body, "no further message")
+
+    def _words(self, body: object, otherwise: str) -> str:
+        said = str((body.get("message") if isinstance(body, dict) else None) or otherwise)
         return (said.replace(self._api_key, "[key]") if self._api_key else said)[:300]
 
 
@@ -324,13 +338,20 @@ def _calls(message: Any) -> tuple[Call, ...]:
     return tuple(Call(str(function.name), str(function.arguments)) for function in functions)
 
 
+def _text(content: Any) -> Any:
+    """Some endpoints give it in parts, of which those that are no text are thoughts."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part["type"] == "text")
+    return content
+
+
 def _delta(event: Any) -> tuple[str, str | None]:
     """Text and finish reason of one event of a stream; the one that brings the usage has neither."""
     try:
         if not event.choices:
             return "", None
         choice = event.choices[0]
-        text, reason = choice.delta.content, choice.finish_reason
+        text, reason = _text(choice.delta.content), choice.finish_reason
     except (AttributeError, LookupError, TypeError):
         raise UpstreamFailed("the generator endpoint sent a stream event of no known shape") from None
     if not isinstance(text, str | None):
@@ -347,12 +368,17 @@ def _logprob(choice: Any) -> float | None:
         raise UpstreamFailed("the generator endpoint sent log-probabilities of no known shape") from None
 
 
-def _generation(prompt: Prompt, text: str, usage: Any) -> Generation:
+def _generation(prompt: Prompt, text: str, usage: Any, finish: Any) -> Generation:
     read, written = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-    if not isinstance(read, int) or not isinstance(written, int):
+    if not _is_count(read) or not _is_count(written):
         read = math.ceil(prompt.characters / 4)
         written = math.ceil(len(text) / 4)
-    return Generation(text, llm_calls=1, input_tokens=read, output_tokens=written)
+    cut = "length" if finish == "length" else "stop"
+    return Generation(without_thoughts(text), 1, input_tokens=read, output_tokens=written, finish_reason=cut)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _retry_after(header: str | None) -> float | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -212,6 +212,71 @@ async def test_tokens_are_a_quarter_of_the_characters_where_no_usage_is_reported
     assert (written.input_tokens, written.output_tokens) == (10, 3)  # 9 + 28 characters in, 9 out
 
 
+@pytest.mark.parametrize(
+    "usage", [None, {"prompt_tokens": -5, "completion_tokens": 2}, {"prompt_tokens": True, "completion_tokens": 1.5}]
+)
+async def test_a_usage_that_counts_nothing_is_none(server: ScriptedEndpoint, usage: dict[str, Any] | None) -> None:
+    server.play(Reply(body={**COMPLETION, "usage": usage}))
+    async with generator(server.base_url) as made:
+        generation = await made.generate(PROMPT)
+    assert generation.input_tokens > 0
+    assert generation.output_tokens == 3, "eleven characters"
+
+
+def saying(content: Any, finish: str = "stop") -> Reply:
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content}}
+    return Reply(body={**COMPLETION, "choices": [choice]})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<think>Is it [2]?</think>\nTwelve. [1]", "Twelve. [1]"),
+        ("Is it [2]?</think>Twelve. [1]", "Twelve. [1]"),
+        ("<think>Is it", ""),
+        ("Twelve <think> [1]", "Twelve <think> [1]"),
+        ([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Twelve. [1]"}], "Twelve. [1]"),
+    ],
+)
+async def test_thoughts_are_no_answer(server: ScriptedEndpoint, content: Any, text: str) -> None:
+    server.play(saying(content))
+    async with generator(server.base_url) as made:
+        assert (await made.generate(PROMPT)).text == text
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (("<thi", "nk>Is it [2]?</th", "ink>\nTwe", "lve."), ["Twe", "lve."]),
+        (("\n", "<", "5% of sales"), ["\n<5% of sales"]),
+        (("<think>Is it",), []),
+        (("<thin",), ["<thin"]),
+    ],
+)
+async def test_thoughts_are_not_streamed(server: ScriptedEndpoint, sent: Sequence[str], shown: list[str]) -> None:
+    server.play(Reply(events=(*map(piece, sent), piece(None, "stop"), "[DONE]")))
+    async with generator(server.base_url) as made:
+        pieces, generation = await collect(made.stream(PROMPT))
+    assert pieces == shown
+    assert generation.text == "".join(shown)
+
+
+async def test_an_answer_that_was_cut_says_so(server: ScriptedEndpoint) -> None:
+    server.play(saying("Twel", "length"))
+    async with generator(server.base_url) as made:
+        assert (await made.generate(PROMPT)).finish_reason == "length"
+        server.play(Reply(events=(piece("Twel"), piece(None, "length"), "[DONE]")))
+        _, generation = await collect(made.stream(PROMPT))
+        assert generation.finish_reason == "length"
+
+
+@pytest.mark.parametrize("end", ["/", "//", "/chat/completions", "/chat/completions/"])
+async def test_an_address_may_end_too_late(server: ScriptedEndpoint, end: str) -> None:
+    server.play(Reply())
+    async with generator(server.base_url + end) as made:
+        assert (await made.generate(PROMPT)).text == "Twelve. [1]"
+
+
 async def test_a_stream_asks_for_usage_and_reports_it(server: ScriptedEndpoint) -> None:
     server.play(Reply(events=(piece(None), piece("Twelve"), piece(". [1]", "stop"), USAGE, "[DONE]")))
     async with generator(server.base_url) as made:
@@ -302,6 +367,8 @@ async def test_a_server_error_that_stays_is_an_upstream_failure(server: Scripted
         (Reply(body={"choices": []}), UpstreamFailed, "without a completion"),
         (Reply(body={"choices": [{"finish_reason": "stop"}]}), UpstreamFailed, "without a completion"),
         (Reply(body={"choices": [{"message": {"content": None}}]}), UpstreamFailed, "without text"),
+        (saying(None, "content_filter"), UpstreamFailed, "finish_reason 'content_filter'"),
+        (Reply(body={"error": {"message": f"no model for {KEY}"}}), UpstreamFailed, "completion: no model for [key]"),
         (Reply(body={"choices": [{"message": {"content": 12}}]}), UpstreamFailed, "without text"),
     ],
 )
@@ -489,6 +556,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...
     [
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": KEY}, ["OPENAI_MODEL"]),
         ({"OPENAI_MODEL": "small"}, ["OPENAI_BASE_URL", "OPENAI_API_KEY"]),
+        ({"OPENAI_MODEL": "small", "OPENAI_API_KEY": "sk–1"}, ["OPENAI_API_KEY"]),
     ],
 )
 async def test_missing_settings_are_named(
@@ -502,7 +570,7 @@ async def test_missing_settings_are_named(
 async def test_settings_reach_the_endpoint(server: ScriptedEndpoint, environment: Callable[..., Settings]) -> None:
     server.play(error(500))
     settings = environment(
-        OPENAI_MODEL="m", OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY, OPENAI_MAX_RETRIES="0"
+        OPENAI_MODEL="m", OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=f" {KEY}\n", OPENAI_MAX_RETRIES="0"
     )
     made = OpenAIGenerator.from_settings(settings)
     with pytest.raises(UpstreamFailed):
