@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from time import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard
 
 from tenacity import (
     AsyncRetrying,
@@ -377,7 +377,7 @@ def _generation(prompt: Prompt, text: str, usage: Any, finish: Any) -> Generatio
     return Generation(without_thoughts(text), 1, input_tokens=read, output_tokens=written, finish_reason=cut)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
