@@ -670,6 +670,39 @@ async def test_what_was_computed_is_said_where_nothing_more_can_be_written() -> 
     assert tools.cost.llm_calls == 2
 
 
+@pytest.mark.parametrize(
+    ("body", "limit", "note", "calls"),
+    [
+        ({"limits": {"max_llm_calls": 2}}, "calls_or_tokens", "only what writing the answer takes was left", 2),
+        ({"limits": {"max_tokens": 1000}}, "calls_or_tokens", "the request's limit of 1000 tokens is reached", 2),
+        ({"limits": {"timeout_s": 2.0}}, "time", "only what writing the answer takes was left", 2),
+        ({"options": {"max_steps": 2}}, "steps", "the limit of 2 steps is reached", 3),
+        ({"options": {"max_actions": 2, "max_steps": 9}}, "actions", "the limit of 2 actions is reached", 3),
+    ],
+)
+async def test_at_each_limit_the_reply_is_partial_priced_and_says_so(
+    make_client: MakeClient, body: dict[str, Any], limit: str, note: str, calls: int
+) -> None:
+    """The last line is repeated; a model that never says that it has enough."""
+    model = NeverEnough([], delay_s=0.7 if "timeout_s" in str(body) else 0.0)
+    async with make_client(await ports(model)) as client:
+        reply = (await client.post("/query/agentic", json={"question": "Globex people", "k": 3} | body)).json()
+        metrics = (await client.get("/metrics")).text
+    assert reply["answer"] == PEOPLE
+    assert [c["verified"] for c in reply["citations"]] == [True]
+    assert [told for told in reply["notes"] if told.startswith(f"stopped: {note}")]
+    assert reply["cost"]["llm_calls"] == calls == len(model.prompts)
+    assert reply["cost"]["tokens"]["input"] > 0 < reply["cost"]["ops"]
+    assert f'rag_limits_total{{arch="agentic",limit="{limit}"}} 1.0' in metrics
+
+
+class NeverEnough(ScriptedGenerator):
+    async def generate(self, prompt: Prompt) -> Generation:
+        more = step(("search", f"steel {len(self.prompts)}"))
+        self.replies = [more if prompt.purpose == "plan" else PEOPLE]
+        return await ScriptedGenerator.generate(self, prompt)
+
+
 # One answer in a stream
 
 
