@@ -7,7 +7,7 @@ from app.agent.actions import Actions
 from app.agent.directions import along
 from app.agent.findings import Finding, joined
 from app.agent.hops import Lead, leads, points_beyond, residual, resolved
-from app.agent.series import PERIOD, Line, common_line, printing
+from app.agent.series import Line, common_line, own_columns, printed
 from app.agent.threshold import Follow
 from app.answering import abstain, answer_from, told
 from app.computing.formulas import asked_formula
@@ -16,7 +16,7 @@ from app.computing.ratios import computing
 from app.errors import LimitExceeded, Timeout
 from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
-from app.evidence.statements import plain
+from app.evidence.statements import plain, worded
 from app.question.decomposition import SubQuestion, decompose
 from app.question.reading import named_companies, read, without_names
 from app.question.topics import followed
@@ -122,11 +122,12 @@ class Controller:
 
     async def _series(self, parts: Sequence[SubQuestion]) -> list[Finding]:
         """One line of every filing's statements, where it is asked how one moved and they share it; else nothing."""
-        about = followed(parts[0].terms)
-        if about is None or not parts[0].over_time:
+        about = followed(parts[0].text) if parts[0].over_time else None
+        if about is None:
             return []
+        about = without_names(about, parts[0].companies)
         try:
-            several = await together([self._searched_for(about, part) for part in parts])
+            several = await together([self._found_by(about, part) for part in parts])
             line = common_line(about, several)
             self.tools.note("series", topic=about, line=line and line.label)
             if line is None:
@@ -137,20 +138,24 @@ class Controller:
         except STOPPED:
             return []
 
-    async def _searched_for(self, what: str, part: SubQuestion) -> list[Hit]:
-        asked = replace(self.question, text=what, k=max(self.question.k, _SERIES))
-        return await self._searched(replace(part, text=what), asked)
-
     async def _line(self, line: Line, part: SubQuestion, hits: Sequence[Hit], room: int) -> Finding:
         """The filing's value of the line; where no passage prints it, those found by its label are looked at, too."""
-        found = printing(line, hits) or printing(line, await self._searched_for(line.label, part))
-        if not found:
+        found = printed(line, hits)
+        if found is None:
+            hits = await self._found_by(line.label, part)
+            found = printed(line, hits)
+        if found is None:
             return Finding(part.about, abstain("not_supported", hits[:room]))
-        chosen = {hit.chunk.id for hit in found}
-        passages = in_order([*found, *(hit for hit in hits if hit.chunk.id not in chosen)][: max(room, 1)])
-        quarterly = found[0].chunk.meta.form == "10-Q"
-        asked = replace(self.question, text=f"{line.label} {PERIOD}" if quarterly else line.label, k=room)
-        return Finding(part.about, await answer_from(asked, passages, self.actions.tools))
+        first = hits[found.marker - 1]
+        passages = in_order([first, *(hit for hit in hits if hit is not first)][: max(room, 1)])
+        text = worded(replace(found, marker=1), own_columns(found))
+        cited = await cite(text, passages, self.actions.tools)
+        return Finding(part.about, Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
+
+    async def _found_by(self, words: str, part: SubQuestion) -> list[Hit]:
+        return await self._searched(
+            replace(part, text=words), replace(self.question, text=words, k=_SERIES), broad=False
+        )
 
     async def part(self, part: SubQuestion, room: int) -> Finding:
         """Computed, or answered from `room` passages of its own; at a limit not answered."""
@@ -167,13 +172,14 @@ class Controller:
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
 
-    async def _searched(self, part: SubQuestion, asked: Question) -> list[Hit]:
+    async def _searched(self, part: SubQuestion, asked: Question, *, broad: bool = True) -> list[Hit]:
         if part.documents:
             named = Condition("document_id", "$in", part.documents)
             asked = replace(asked, where=Filter((*asked.where.conditions, named), asked.where.access))
 
         async def work() -> list[Hit]:
-            return _broad(await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools))[: asked.k]
+            hits = await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools)
+            return (_broad(hits) if broad else hits)[: asked.k]
 
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)

@@ -13,11 +13,13 @@ _LEAST_COVERAGE = 0.5
 """Of the topic, below which a row says too little of it: a `Total` of something else."""
 _LEAST_FOCUS = 0.5
 """Below it a row's label says mostly something else than what is asked for."""
+_LEAST_OWN = 2 / 3
+"""Of the row's own label, the share that must be what is asked for: `Advertising services` is not `online services`."""
 _LEAST_SHARE = 0.6
 """Of the parts, those whose passages must print the row."""
-_NAME = re.compile(r"\b\w*[A-Z]\w*\b")
-PERIOD = "in the quarter"
-"""Beside a line's label: of a quarterly filing's columns, those of the quarter and not of the year to date."""
+_NAME = re.compile(r"(?<![\w&])(?:[A-Z][a-z]\w*|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*)(?![\w&])")
+_PLAIN = frozenset(tokens("total net other"))
+"""Terms of a label that change little of what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +52,32 @@ def common_line(topic: str, parts: Sequence[Sequence[Hit]]) -> Line | None:
     return Line(max(labels[best], key=labels[best].count), best)
 
 
-def printing(line: Line, hits: Sequence[Hit]) -> list[Hit]:
-    """Of the hits those that print the row, first those that print it with one value for the filing's own period."""
-    found = [(hit, rows) for hit in hits if (rows := [s for s in statements([hit]) if s.row and s.terms == line.terms])]
-    return [
-        hit for hit, _ in sorted(found, key=lambda each: not any(len(columns_of(s, PERIOD, ())) == 1 for s in each[1]))
-    ]
+def printed(line: Line, hits: Sequence[Hit]) -> Statement | None:
+    """The row in these hits, rather one with one value for the filing's own period; its marker is its hit's place."""
+    rows = [statement for statement in statements(hits) if statement.row and statement.terms == line.terms]
+    return min(rows, key=lambda row: len(own_columns(row)) != 1, default=None)
+
+
+def own_columns(row: Statement) -> list[int]:
+    """Columns of the filing's own period: of a quarterly filing the quarter's, not the year to date's."""
+    return columns_of(row, "quarter" if row.chunk.meta.form == "10-Q" else "", ())
 
 
 def _suiting(topic: str, hits: Sequence[Hit]) -> Iterator[tuple[Statement, float]]:
     """The rows that are about the topic, with how well they suit it."""
     subject = subject_of(topic, hits)
+    own = sum(weight for weight in subject.weights.values() if weight == 1.0) or 1.0
     names = set(tokens(" ".join(_NAME.findall(topic))))
     for statement in statements(hits):
-        if statement.row is None or (names and not names & statement.terms):
+        if statement.row is None or not names <= statement.terms:
             continue
-        covered, focus = match(subject, statement)
-        if covered >= _LEAST_COVERAGE and focus >= _LEAST_FOCUS:
-            yield statement, covered + focus
+        said = sum(weight for term, weight in subject.weights.items() if term in statement.terms) / own
+        focus = match(subject, statement)[1]
+        label = set(tokens(statement.row.label))
+        if not label or len(label & (subject.weights.keys() | _PLAIN)) < _LEAST_OWN * len(label):
+            continue
+        if said >= _LEAST_COVERAGE and focus >= _LEAST_FOCUS:
+            yield statement, min(said, 1.0) + focus
 
 
 def _label(statement: Statement) -> str:

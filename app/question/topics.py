@@ -11,6 +11,7 @@ _MOVED = re.compile(
 _NEXT_CLAUSE = re.compile(
     r"(?:,\s*|\s)and\s+(?:what|how|why|which|do(?:es)?)\b|,\s*(?:what|how|why|if)\b|[?.]\s|\bif so\b", re.I
 )
+_ASIDE = re.compile(r"\([^()]*\)")
 _WHEN = re.compile(
     r"\b(?:quarter[- ](?:to|by|over)[- ]quarter|quarter(?:ly|s)?|periods?|years?|annual(?:ly)?|time|fiscal|reported"
     r"|reports?|reporting|filings?|10-?[KQ]s?|most recent|latest|previous|prior|past|these|those|each|every|several)\b",
@@ -32,7 +33,7 @@ def followed(question: str) -> str | None:
     if not _MOVED.search(question):
         return None
     end = _NEXT_CLAUSE.search(question)
-    clause = question[: end.start()] if end else question
+    clause = _ASIDE.sub(" ", question[: end.start()] if end else question)
     for words in (_WHEN, _MOVED, _LITTLE):
         clause = words.sub(" ", clause)
     return " ".join(re.findall(r"[\w&$%'’/.-]*\w", clause)) or None

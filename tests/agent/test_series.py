@@ -6,9 +6,8 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from app.adapters.extractive import ExtractiveGenerator
-from app.agent.series import PERIOD, common_line, printing
+from app.agent.series import common_line, own_columns, printed
 from app.architectures.agentic import Agentic
-from app.evidence.statements import columns_of, statements
 from app.tools import Ports, Tools
 from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Hit, Page, Question
 from tests.fakes import STAMP, FakeStore, LetterEmbedder, WordEncoder
@@ -70,16 +69,31 @@ def test_a_total_of_something_else_is_no_line() -> None:
     assert common_line("total net sales", parts) is None
 
 
-def test_a_passage_with_one_value_for_the_period_comes_first() -> None:
+def test_a_line_that_says_something_else_besides_is_none() -> None:
+    parts = [hits(at(quarter, "Advertising services revenue 9 8")) for quarter in ("Q1", "Q2")]
+    assert common_line("online services revenue", parts) is not None
+    parts = [hits(at(quarter, "Advertising services 9 8")) for quarter in ("Q1", "Q2")]
+    assert common_line("online services", parts) is None
+
+
+def test_names_are_no_abbreviations() -> None:
+    parts = [hits(at(quarter, "Research and development 9 8")) for quarter in ("Q1", "Q2")]
+    line = common_line("R&D expenditure", parts)
+    assert line is not None
+    assert line.label == "Research and development"
+
+
+def test_a_row_with_one_value_for_the_period_is_preferred() -> None:
     end = QUARTERS["Q2"]
     effects = table("Q2", "Net sales 90 3 93", tuple(f"Three Months Ended {end} {n}" for n in ("A", "B", "C")))
     plain = table("Q2", "Net sales 90 170", (f"Three Months Ended {end}", f"Six Months Ended {end}"))
     none = at("Q2", "Goodwill 5 5")
     line = common_line("net sales", [hits(effects, plain), hits(plain)])
     assert line is not None
-    assert [hit.chunk for hit in printing(line, hits(effects, none, plain))] == [plain, effects]
-    [row] = statements(hits(plain))
-    assert columns_of(row, PERIOD, ()) == [0]
+    row = printed(line, hits(effects, none, plain))
+    assert row is not None
+    assert (row.marker, row.chunk, own_columns(row)) == (3, plain, [0])
+    assert printed(line, hits(none)) is None
 
 
 async def ports(*chunks: Chunk) -> Ports:
