@@ -5,8 +5,9 @@ passage does (MaxP; Dai and Callan 2019), for an embedding model reads no more t
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,11 +17,13 @@ import numpy as np
 
 from app.adapters.bm25 import Bm25Encoder, tokens
 from app.adapters.qdrant_edge import EdgeStore
+from app.architectures.graph import Graph
 from app.ports import Embedder, WritableStore
 from app.retrieval.fusion import rrf
 from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, FloatArray, Hit, IndexStamp, Leg
 from evals.asking import progress
 from evals.measures import rank_measures
+from evals.multihop import PhraseGraph, phrase_graph
 from evals.passages import passages_of
 from evals.questions import Collection, load_beir
 from evals.reports.tables import fraction, markdown
@@ -50,6 +53,10 @@ class SetResult:
     """nDCG@10 per query against the leg with the higher mean; None without a dense leg."""
     baseline: float | None
     """A published or given nDCG@10 of BM25."""
+    recall5: Mapping[str, float] = field(default_factory=dict)
+    """recall@5, likewise, and of the walk (graph) and its fusion with hybrid (graph+hybrid) where there is a graph."""
+    graph_against_hybrid: Paired | None = None
+    """recall@5 per query, of the walk's fusion with hybrid; None without a graph."""
 
 
 async def evaluate(
@@ -60,11 +67,12 @@ async def evaluate(
     *,
     fixed_length: bool = False,
     passages: bool = False,
+    graph: bool = False,
 ) -> list[SetResult]:
     """Indexes the set once, asks every judged query once; a result per `qrels*.tsv`.
 
     `embedder` None is BM25 alone. The encoder is fitted to the mean length of what is indexed, documents or passages,
-    unless its own is to stay.
+    unless its own is to stay. `graph` adds the service's walk over the names that documents and queries print.
     """
     judged = await asyncio.to_thread(_judged, folder)
     collection = next(iter(judged.values()))
@@ -84,7 +92,9 @@ async def evaluate(
         store = await asyncio.to_thread(EdgeStore.open, Path(directory) / "index", stamp)
         try:
             await _index(store, chunks, embedder, encoder)
-            ranked = await _ask(store, queries, embedder, encoder, DEPTH * (_PASSAGES_EACH if passages else 1))
+            walk = await asyncio.to_thread(_walk, chunks, collection.titles, queries) if graph and embedder else None
+            pool = DEPTH * (_PASSAGES_EACH if passages else 1)
+            ranked = await _ask(store, queries, embedder, encoder, pool, walk)
         finally:
             await asyncio.to_thread(store.close)
     return [
@@ -135,13 +145,36 @@ def _chunks(document_id: str, text: str, passages: bool) -> list[Chunk]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The graph of a set, and its chunks by id."""
+
+    graph: PhraseGraph
+    chunks: Mapping[str, Chunk]
+
+    def ranked(self, question: str, dense: Sequence[Hit], hybrid: Sequence[Hit]) -> dict[str, Sequence[Hit]]:
+        """The walk alone, and fused with hybrid as the architecture does it."""
+        order = self.graph.order(question, dense, Graph().damping)[: len(dense)]
+        walked = [Hit(self.chunks[each], rank, 1 / rank) for rank, each in enumerate(order, start=1)]
+        return {"graph": walked, "graph+hybrid": rrf({"search": hybrid, "graph": walked})}
+
+
+def _walk(chunks: Sequence[Chunk], titles: Mapping[str, str], queries: Mapping[str, str]) -> _Walk:
+    by_chunk = {chunk.id: titles[chunk.document_id] for chunk in chunks if chunk.document_id in titles}
+    graph = phrase_graph({chunk.id: chunk.text for chunk in chunks}, by_chunk, queries)
+    return _Walk(graph, {chunk.id: chunk for chunk in chunks})
+
+
 async def _ask(
-    store: WritableStore, queries: Mapping[str, str], embedder: Embedder | None, encoder: Bm25Encoder, pool: int
+    store: WritableStore,
+    queries: Mapping[str, str],
+    embedder: Embedder | None,
+    encoder: Bm25Encoder,
+    pool: int,
+    walk: _Walk | None,
 ) -> dict[str, dict[str, list[str]]]:
     """Document ids best first, by leg and by query."""
-    ranked: dict[str, dict[str, list[str]]] = {"bm25": {}}
-    if embedder is not None:
-        ranked |= {"dense": {}, "hybrid": {}}
+    ranked: dict[str, dict[str, list[str]]] = defaultdict(dict)
     with progress() as bar:
         for id_, text in bar.track(queries.items(), description="asking"):
             legs = [Leg("bm25", encoder.queries([text])[0], pool)]
@@ -152,6 +185,8 @@ async def _ask(
             lists: dict[str, Sequence[Hit]] = {leg.name: r.hits for leg, r in zip(legs, found, strict=True)}
             if embedder is not None:
                 lists["hybrid"] = rrf(lists)
+            if walk is not None:
+                lists |= await asyncio.to_thread(walk.ranked, id_, lists["dense"], lists["hybrid"])
             for name, hits in lists.items():
                 ranked[name][id_] = list(dict.fromkeys(hit.chunk.document_id for hit in hits))[:DEPTH]
     return ranked
@@ -166,8 +201,12 @@ def _result(
     means = {leg: sum(values.values()) / len(values) for leg, values in ndcg.items()}
     against = None
     if "hybrid" in ndcg:
-        best = max((leg for leg in ndcg if leg != "hybrid"), key=means.__getitem__)
+        best = max(("bm25", "dense"), key=means.__getitem__)
         against = paired(ndcg["hybrid"], ndcg[best])
+    first = {
+        leg: {query: _recall(judged.qrels[query], found[:5]) for query, found in lists.items()}
+        for leg, lists in ranked.items()
+    }
     return SetResult(
         name=name,
         qrels=qrels,
@@ -177,7 +216,13 @@ def _result(
         recall={leg: sum(values) / len(values) for leg, values in recall.items()},
         hybrid_against_best=against,
         baseline=baseline,
+        recall5={leg: sum(values.values()) / len(values) for leg, values in first.items()},
+        graph_against_hybrid=paired(first["graph+hybrid"], first["hybrid"]) if "graph" in first else None,
     )
+
+
+def _recall(relevant: Mapping[str, int], found: Sequence[str]) -> float:
+    return len(relevant.keys() & set(found)) / len(relevant)
 
 
 def _baseline(rows: Sequence[Mapping[str, Any]], name: str, qrels: str) -> float | None:
@@ -193,6 +238,26 @@ def table(results: Sequence[SetResult]) -> str:
     headings = ["set", "judgements", "documents", "queries", "BM25 nDCG@10", "baseline", "ratio", "dense", "hybrid"]
     headings += ["hybrid − best leg", "wins", "damages", "p", "recall@100 BM25", "dense", "hybrid"]
     return markdown(headings, [_row(result) for result in results])
+
+
+def multihop_table(results: Sequence[SetResult]) -> str:
+    """recall@5 of those results that have a graph."""
+    headings = ["set", "queries", "recall@5 BM25", "dense", "hybrid", "graph", "graph+hybrid", "− hybrid"]
+    headings += ["wins", "damages", "p"]
+    legs = ("bm25", "dense", "hybrid", "graph", "graph+hybrid")
+    return markdown(
+        headings,
+        [
+            [
+                r.name,
+                str(r.queries),
+                *(fraction(r.recall5[leg]) for leg in legs),
+                *(f"{against.difference:+.3f}", str(against.wins), str(against.damages), f"{against.p:.3f}"),
+            ]
+            for r in results
+            if (against := r.graph_against_hybrid)
+        ],
+    )
 
 
 def _row(r: SetResult) -> list[str]:

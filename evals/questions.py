@@ -138,6 +138,8 @@ class Collection:
     queries: Mapping[str, str]
     """The judged ones alone."""
     qrels: Mapping[str, Mapping[str, int]]
+    titles: Mapping[str, str]
+    """Of the documents that have one."""
 
 
 def load_beir(folder: Path, qrels: str = "qrels.tsv") -> Collection:
@@ -149,7 +151,8 @@ def load_beir(folder: Path, qrels: str = "qrels.tsv") -> Collection:
         documents = {row["_id"]: f"{row['title']}\n{row['text']}" if row.get("title") else row["text"] for row in rows}
     except (OSError, KeyError, ValueError) as error:
         raise QuestionFileError(f"{folder} is no BEIR folder: {error}") from error
-    return Collection(documents, asked, {query: judged[query] for query in asked})
+    titles = {row["_id"]: row["title"] for row in rows if row.get("title")}
+    return Collection(documents, asked, {query: judged[query] for query in asked}, titles)
 
 
 def _qrels(folder: Path, name: str) -> dict[str, dict[str, int]]:

@@ -127,7 +127,7 @@ class Graph:
             return found[: question.k]
         similarity = {hit.chunk.id: hit.legs["dense"].score for hit in seeds if "dense" in hit.legs}
         order = ranked(near, seeds, similarity, self.damping)[: max(_POOL, question.k)]
-        tools.note("walk", entities=len(near.passages), named=sorted(near.named), relations=len(near.relations))
+        tools.note("walk", entities=len(near.passages), named=sorted(near.named), relations=len(near.related))
         known = {hit.chunk.id: hit.chunk for hit in found}
         missing = [each for each in order if each not in known]
         known |= {chunk.id: chunk for chunk in (await tools.chunks(missing, where) if missing else [])}

@@ -1,7 +1,7 @@
 """What lies around a question in the graph: the entities it names, whom they are related to, where that is said."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from app.types import Entity, Filter, Hit, Relation
 
 _HUB = 60
 """Passages from which an entity says nothing of one: it is everywhere."""
-_PASSAGE_SEED = 0.05
-"""Of a passage's similarity against an entity that the question names, as in HippoRAG 2."""
+_PASSAGE_SEED = 0.02
+"""Of the most similar passage against an entity that the question names; .05 in HippoRAG 2."""
 _RELATED = 1.0
 _SHARED_WORDS = frozenset(("theme", "concept"))
 
@@ -27,9 +27,10 @@ class Neighbourhood:
 
     named: Mapping[str, float]
     """Keys that the question names, with how much each tells."""
-    passages: Mapping[str, Sequence[str]]
-    """Chunk ids by entity key."""
-    relations: Sequence[Relation]
+    passages: Mapping[str, Mapping[str, int]]
+    """Mentions by chunk id, by entity key."""
+    related: Sequence[tuple[str, str]]
+    """Keys of two entities between which a relation is stated, or whose names are alike."""
 
 
 async def around(
@@ -56,12 +57,17 @@ async def around(
         told = [r for r in relations if r.predicate == role] or relations
         followed |= {end for r in told for end in (r.subject, r.object)}
     everywhere = await tools.records(Entity, where, {"keys": sorted(followed)})
-    passages: dict[str, dict[str, None]] = defaultdict(dict)
+    passages: dict[str, Counter[str]] = defaultdict(Counter)
     for entity in {(e.document_id, e.key): e for e in [*named, *near, *everywhere]}.values():
         key = merged.get(entity.key, entity.key)
-        passages[key] |= dict.fromkeys(mention.chunk_id for mention in entity.mentions)
-    telling = {key: 1 / math.log2(1 + len(passages[key])) for key in sorted(meant) if passages[key]}
-    return Neighbourhood(telling, {key: tuple(ids) for key, ids in passages.items()}, relations)
+        passages[key].update(mention.chunk_id for mention in entity.mentions)
+    telling = {key: how_telling(len(passages[key])) for key in sorted(meant) if passages[key]}
+    return Neighbourhood(telling, passages, [(r.subject, r.object) for r in relations])
+
+
+def how_telling(passages: int) -> float:
+    """From 1 for a name that stands in one passage down to 0 for one that stands in all of very many."""
+    return 1 / math.log2(1 + passages)
 
 
 def _longest_only(entities: Sequence[Entity], question: str) -> list[Entity]:
@@ -75,26 +81,22 @@ def _longest_only(entities: Sequence[Entity], question: str) -> list[Entity]:
 def ranked(near: Neighbourhood, seeds: Sequence[Hit], similarity: Mapping[str, float], damping: float) -> list[str]:
     """Chunk ids, the likeliest first, by a walk from the question's entities and from similar passages.
 
-    A passage and an entity are joined by a mention, two entities by a relation; an entity of many passages joins each
-    the less, and one that is everywhere none.
+    `similarity` is a passage's to the question, for those that are known; the least similar of them seeds nothing. A
+    passage and an entity are joined by mentions, two entities by a relation; an entity that is everywhere joins none.
     """
     keys = [key for key, ids in near.passages.items() if len(ids) <= _HUB or key in near.named]
     chunks = list(dict.fromkeys([*(h.chunk.id for h in seeds), *(i for key in keys for i in near.passages[key])]))
     place = {each: n for n, each in enumerate([*chunks, *keys])}
-    edges = [(place[i], place[key], 1 / len(near.passages[key]) ** 0.5) for key in keys for i in near.passages[key]]
-    edges += [
-        (place[r.subject], place[r.object], _RELATED)
-        for r in near.relations
-        if r.subject != r.object and r.subject in place and r.object in place
-    ]
+    edges = [(place[i], place[key], 1 + math.log(n)) for key in keys for i, n in near.passages[key].items()]
+    edges += [(place[a], place[b], _RELATED) for a, b in near.related if a != b and a in place and b in place]
     start = np.zeros(len(place), np.float32)
     for key, weight in near.named.items():
         if key in place:
             start[place[key]] = weight
-    best = max(similarity.values(), default=1.0) or 1.0
+    least, most = min(similarity.values(), default=0.0), max(similarity.values(), default=0.0)
     for chunk, score in similarity.items():
         if chunk in place:
-            start[place[chunk]] = _PASSAGE_SEED * max(score, 0.0) / best
+            start[place[chunk]] = _PASSAGE_SEED * ((score - least) / (most - least) if most > least else 1.0)
     if not start.any():
         return []
     rank = pagerank(edges, start, damping=damping)

