@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _run(_serve(settings, listener))
     except SextantError as error:
         return _refuse(f"{error.title}: {error}")
+    except OSError as error:
+        return _refuse(f"cannot start: {error}")
     return 0
 
 

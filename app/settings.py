@@ -6,9 +6,18 @@
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.types import OcrMode
@@ -25,13 +34,17 @@ class Caller(BaseModel):
     groups: tuple[str, ...] = ("public",)
 
 
+Key: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[!-~]+$")]
+"""An API key that a header can carry; an empty one would let everybody in."""
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
     # Service
     api_host: str = "127.0.0.1"
     api_port: int = Field(default=8000, ge=0, le=65535)
-    api_keys: dict[str, Caller] = Field(default_factory=dict)
+    api_keys: dict[Key, Caller] = Field(default_factory=dict)
     max_concurrency: int = Field(default=64, ge=1)
     max_body_bytes: int = Field(default=256 * 1024, ge=1024)
     body_timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S)

@@ -139,6 +139,15 @@ def test_a_taken_port_is_said_in_one_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_data_dir_that_is_a_file_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    done = run("--port", "0", DATA_DIR=str(tmp_path / "data"), LOG_LEVEL="ERROR")
+    assert done.returncode == 1
+    assert done.stderr.startswith("sextant-api: ")
+    assert "Not a directory" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_wrong_setting_is_named_without_its_value() -> None:
     done = run(MAX_CONCURRENCY="none-of-your-business")
     assert done.returncode == 2
@@ -198,6 +207,8 @@ async def test_the_command_serves_until_it_is_told_to_stop(stop: signal.Signals)
         (("--port", "70000"), {}, "cannot listen on 127.0.0.1 port 70000"),
         ((), {"API_KEYS": "{s3cret"}, "api_keys"),
         ((), {"API_KEYS": '{"s3cret": {"tenants": "a"}}'}, "API_KEYS.TENANTS: Extra inputs are not permitted"),
+        ((), {"API_KEYS": '{"": {}}'}, "API_KEYS.[KEY]: String should match pattern"),
+        ((), {"API_KEYS": '{"s3cret ": {}}'}, "API_KEYS.[KEY]: String should match pattern"),
         ((), {"REQUEST_TIMEOUT_S": "inf"}, "REQUEST_TIMEOUT_S"),
         ((), {"OPENAI_BASE_URL": "localhost:8080"}, "OPENAI_BASE_URL"),
     ],
