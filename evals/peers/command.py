@@ -23,7 +23,7 @@ from evals.bench.report import machine
 from evals.errors import UsageError
 from evals.peers import environments, report
 from evals.peers.corpus import Corpus, chosen
-from evals.peers.measuring import OURS, Contender, Work, measure_ours, measure_peer
+from evals.peers.measuring import OURS, Contender, Work, beside_ours, measure_ours, measure_peer
 from evals.questions import load_questions
 from evals.reports.record import commit
 
@@ -98,9 +98,9 @@ def _measured(names: list[str], out: Path, work: Work, say: Say, *, again: bool)
 
     def peer(name: str) -> Contender:
         command = (str(pythons[name]), "-m", f"evals.peers.runners.{name}")
-        return {"version": _version(name), **measure_peer(command, out / name, work, say)}
+        return {"version": _version(name), **measure_peer(command, out / name, work, beside_ours(out / OURS), say)}
 
-    ours, theirs = fingerprint(work, "app", "ingest"), fingerprint(work, "evals.peers.runners")
+    ours, theirs = fingerprint(work, "app", "ingest"), fingerprint(work, "app", "ingest", "evals.peers.runners")
     found = {OURS: kept(out / OURS, ours, say, lambda: measure_ours(out / OURS, work, say), again=again)}
     for name in names:
         found[name] = kept(out / name, theirs, say, partial(peer, name), again=again)

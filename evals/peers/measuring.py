@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ import httpx
 
 from evals import measures
 from evals.bench.load import TIMEOUT_S, Client
-from evals.bench.measures import Say, Scale, memory_mib
+from evals.bench.measures import Measure, Say, Scale, memory_mib
 from evals.bench.report import as_json
 from evals.bench.startup import SERVICE, service, throughput
 from evals.demo import environment
@@ -38,6 +38,7 @@ K = 10
 OURS = "sextant"
 PEER_SYSTEMS = ("dense", "hybrid")
 OUR_SYSTEMS = ("naive", "hybrid", "hybrid:query_filters=false")
+PASSAGES_ONLY = (sys.executable, "-m", "evals.peers.passages_only")
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HAYSTACK_TELEMETRY_ENABLED": "False", "LANGSMITH_TRACING": "false"}
 
 
@@ -57,7 +58,21 @@ class Work:
         return [question.text for question in self.corpus.questions]
 
 
-def measure_peer(command: Sequence[str], folder: Path, work: Work, say: Say) -> Contender:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A service that is loaded in turn with a peer's, so that both meet the same minutes of a busy machine."""
+
+    command: Sequence[str]
+    folder: Path
+    archs: Sequence[str]
+
+
+def beside_ours(folder: Path) -> Beside:
+    """Ours without answers, over the index that `measure_ours` left in the folder."""
+    return Beside(PASSAGES_ONLY, folder, OUR_SYSTEMS[:2])
+
+
+def measure_peer(command: Sequence[str], folder: Path, work: Work, beside: Beside, say: Say) -> Contender:
     """A process by `runners.serving`'s protocol; `command` is what it is started with, its arguments not yet.
 
     Raises SubjectError where it does not come up or does not answer.
@@ -70,9 +85,18 @@ def measure_peer(command: Sequence[str], folder: Path, work: Work, say: Say) -> 
     with service(given, folder, **_OFFLINE) as (url, pid):
         first = _first_answer(url, work, began)
         held = json.loads(built.read_text("utf-8"))
-        systems = _asked(url, PEER_SYSTEMS, work, say) | _loaded(url, PEER_SYSTEMS, work, folder, say)
+        systems = _asked(url, PEER_SYSTEMS, work, say)
+        with service(beside.command, beside.folder, **_OFFLINE) as (other, _):
+            loads = [*(Load(url, arch) for arch in PEER_SYSTEMS), *(Load(other, arch) for arch in beside.archs)]
+            speeds = _loaded(loads, work, folder, say)
         memory = {"after_load_mib": memory_mib(pid), "peak_mib": memory_mib(pid, peak=True)}
-    return {**held, "first_answer_s": first, "memory": memory, "systems": _merged(systems)}
+    return {
+        **held,
+        "first_answer_s": first,
+        "memory": memory,
+        "systems": _merged(systems | _of(url, speeds)),
+        "beside": _merged(_of(other, speeds)),
+    }
 
 
 def measure_ours(folder: Path, work: Work, say: Say) -> Contender:
@@ -83,14 +107,14 @@ def measure_ours(folder: Path, work: Work, say: Say) -> Contender:
     began = time.perf_counter()
     summary, ingest_peak = _ingested(folder, work)
     seconds = time.perf_counter() - began
-    command = (sys.executable, "-m", "evals.peers.passages_only")
-    with service(command, folder, **_OFFLINE) as (url, pid):
+    with service(PASSAGES_ONLY, folder, **_OFFLINE) as (url, pid):
         first = _first_answer(url, work, began)
-        systems = _asked(url, OUR_SYSTEMS, work, say) | _loaded(url, OUR_SYSTEMS[:2], work, folder, say)
+        systems = _asked(url, OUR_SYSTEMS, work, say)
+        systems |= _of(url, _loaded([Load(url, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
         after, peak = memory_mib(pid), memory_mib(pid, peak=True)
     with service(SERVICE, folder, **_OFFLINE) as (url, _):
         _first_answer(url, work, began)
-        answering = _loaded(url, OUR_SYSTEMS[:2], work, folder, say)
+        answering = _of(url, _loaded([Load(url, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
     systems |= {(f"{name}, answering", what): found for (name, what), found in answering.items()}
     return {
         "files": summary["created"],
@@ -161,8 +185,33 @@ def _page(passage: Mapping[str, Any], question: Question) -> int:
     return next((page for page in covered if (stem(passage["source"]), page) in question.pages), first)
 
 
-def _loaded(url: str, archs: Sequence[str], work: Work, folder: Path, say: Say) -> Part:
-    return {(arch, "speed"): as_json(throughput(url, arch, work.texts, folder, work.scale, say)) for arch in archs}
+@dataclass(frozen=True, slots=True)
+class Load:
+    url: str
+    arch: str
+
+
+def _loaded(loads: Sequence[Load], work: Work, folder: Path, say: Say) -> dict[Load, list[Measure]]:
+    """Round after round over all of them."""
+    once = replace(work.scale, rounds=1)
+    rounds: dict[Load, list[list[Measure]]] = {load: [] for load in loads}
+    for _ in range(work.scale.rounds):
+        for load in loads:
+            rounds[load].append(throughput(load.url, load.arch, work.texts, folder, once, say))
+    return {load: joined(found) for load, found in rounds.items()}
+
+
+def joined(rounds: Sequence[Sequence[Measure]]) -> list[Measure]:
+    """Each measure with its values of all rounds, those that lack it left out."""
+    found: dict[str, Measure] = {}
+    for measure in (measure for each in rounds for measure in each):
+        earlier = found.get(measure.name)
+        found[measure.name] = replace(measure, rounds=(earlier.rounds if earlier else ()) + measure.rounds)
+    return list(found.values())
+
+
+def _of(url: str, speeds: Mapping[Load, Sequence[Measure]]) -> Part:
+    return {(load.arch, "speed"): as_json(found) for load, found in speeds.items() if load.url == url}
 
 
 def _merged(parts: Part) -> dict[str, dict[str, Any]]:

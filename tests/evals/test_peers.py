@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from evals.bench.measures import Scale, memory_mib
+from evals.bench.measures import Measure, Scale, memory_mib
 from evals.cli import run
 from evals.errors import SubjectError, UsageError
 from evals.peers import command, environments, report
 from evals.peers.corpus import Corpus, chosen
-from evals.peers.measuring import OUR_SYSTEMS, Work, credited, measure_ours, measure_peer
+from evals.peers.measuring import OUR_SYSTEMS, Beside, Work, credited, joined, measure_ours, measure_peer
 from evals.peers.runners.serving import Found, application
 from evals.questions import Evidence, Question
 from tests.evals.scripted_peer import DEBT, REVENUE
@@ -26,6 +26,13 @@ QUESTIONS = (
     Question("debt", DEBT, "numeric", evidence=(Evidence("acme", 2),)),
 )
 SCRIPTED = (sys.executable, "-m", "tests.evals.scripted_peer")
+
+
+def beside(work: Work, folder: Path) -> Beside:
+    """Another scripted peer in the place of ours."""
+    other = folder / "other"
+    other.mkdir()
+    return Beside((*SCRIPTED, str(work.filings), "some-model", "10"), other, ("dense",))
 
 
 def silent(line: str) -> None:
@@ -65,7 +72,7 @@ def test_a_passage_across_pages_is_credited_with_the_evidence_it_holds() -> None
 def test_a_peer_is_measured_from_its_start_to_its_last_client(work: Work, tmp_path: Path) -> None:
     folder = tmp_path / "scripted"
     folder.mkdir()
-    found = measure_peer(SCRIPTED, folder, work, silent)
+    found = measure_peer(SCRIPTED, folder, work, beside(work, tmp_path), silent)
     assert (found["files"], found["chunks"]) == (1, 3)
     assert 0 < found["seconds"] < found["first_answer_s"]
     dense, hybrid = found["systems"]["dense"], found["systems"]["hybrid"]
@@ -75,7 +82,8 @@ def test_a_peer_is_measured_from_its_start_to_its_last_client(work: Work, tmp_pa
     assert hybrid["quality"]["debt"]["page hit@1"] == 0
     assert hybrid["quality"]["debt"]["page nDCG@10"] == pytest.approx(0.5)
     assert dense["characters"] == (15 + 7 + 7) / 2
-    for system in (dense, hybrid):
+    assert set(found["beside"]) == {"dense"}
+    for system in (dense, hybrid, found["beside"]["dense"]):
         for clients in (1, 2):
             assert system["speed"][f"throughput/{clients} clients/answers"]["value"] > 0
             assert system["speed"][f"throughput/{clients} clients/failed"]["value"] == 0
@@ -86,7 +94,7 @@ def test_a_peer_is_measured_from_its_start_to_its_last_client(work: Work, tmp_pa
 def test_a_peer_that_cannot_index_says_why(work: Work, tmp_path: Path) -> None:
     missing = Work(work.corpus, work.filings, "missing", TINY)
     with pytest.raises(SubjectError, match="no such model"):
-        measure_peer(SCRIPTED, tmp_path, missing, silent)
+        measure_peer(SCRIPTED, tmp_path, missing, beside(work, tmp_path), silent)
 
 
 @pytest.mark.slow
@@ -101,6 +109,13 @@ def test_ours_is_measured_without_answers_and_with_them(work: Work, tmp_path: Pa
         assert {values["document hit@1"] for values in systems[name]["quality"].values()} == {1}
     for name in ("naive", "hybrid", "naive, answering", "hybrid, answering"):
         assert systems[name]["speed"]["throughput/2 clients/answers"]["value"] > 0
+
+
+def test_rounds_are_joined_by_measure() -> None:
+    first = [Measure("answers", "1/s", (1.0,), "higher"), Measure("p50", "ms", (5.0,))]
+    second = [Measure("answers", "1/s", (3.0,), "higher")]
+    assert joined([first, second]) == [Measure("answers", "1/s", (1.0, 3.0), "higher"), Measure("p50", "ms", (5.0,))]
+    assert joined([]) == []
 
 
 def _three(folder: Path) -> list[Question]:
@@ -251,12 +266,13 @@ def _contender(seconds: float, first: float, mib: float, **systems: Any) -> dict
 
 def _contenders() -> dict[str, Any]:
     best, worst = {"1": 1.0, "2": 1.0, "3": 0.0}, {"1": 1.0, "2": 0.0, "3": 0.0}
-    ours = _contender(10, 30, 900, naive=_system(worst, 60), hybrid=_system(best, 50))
+    ours = _contender(10, 30, 900, naive=_system(worst, 600), hybrid=_system(best, 500))
     unfiltered = _system(best, 0)
     del unfiltered["speed"]
     ours["systems"]["hybrid:query_filters=false"] = unfiltered
     theirs = _contender(20, 20, 600, dense=_system(best, 20), hybrid=_system(worst, 20))
-    return {"sextant": ours, "haystack": {**theirs, "version": "3.0"}}
+    meanwhile = {"naive": _system({}, 60), "hybrid": _system({}, 50)}
+    return {"sextant": ours, "haystack": {**theirs, "version": "3.0", "beside": meanwhile}}
 
 
 def test_ours_is_held_against_theirs_system_by_system() -> None:
@@ -289,6 +305,7 @@ def test_the_report_has_every_contender_in_every_table() -> None:
     lines = [" ".join(line.replace("|", " ").split()) for line in report.to_markdown(record).splitlines()]
     assert "Sextant 0.5 to 1.5, Haystack 0.5 to 1.5" in lines[2]
     assert "Haystack dense 20.0 10 20 0" in lines
+    assert "Sextant hybrid, beside Haystack 50.0 10 20 0" in lines
     assert "Sextant 1 1,234 10.0 30.0 – 900" in lines
     assert "Haystack 3.0 1 1,234 5.0 20.0 – 600" in lines
     assert "hybrid over Haystack hybrid +.333 (1 / 0, p 1.000) +.167 (1 / 0, p 1.000) 2.50 2.00 1.50 1.50 met" in lines
