@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
     _study(commands.add_parser("study", parents=[output], help="the architectures over a geometry, no model needed"))
+    _loaders(commands.add_parser("loaders", parents=[output], help="our reading of PDFs beside other loaders"))
     _bench(commands.add_parser("bench", parents=[output], help="speed of the service and of the ingestion"))
     _peers(commands.add_parser("peers", parents=[output], help="other frameworks on the same work"))
     comparison = commands.add_parser("compare", parents=[output], help="two runs of matrix, or of bench")
@@ -193,6 +194,14 @@ def _chunking(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--parallel", metavar="N", type=_positive, default=4, help="questions at once (default: 4)")
     add("--run", metavar="DIR", type=Path, help="keep indexes and replies here and take those already kept")
+
+
+def _loaders(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--filings", metavar="PATH", type=Path, nargs="+", required=True, help="PDFs, or folders of them")
+    add("--python", metavar="PYTHON", help="for which pypdf, pdfplumber, pymupdf are installed (default: this one)")
+    ours = "sextant: text with places; sextant-whole: all before the model; pymupdf, pypdf, pypdf-layout, pdfplumber"
+    add("--loader", metavar="A,B", help=f"{ours} (default: all)")
 
 
 def _rerank(parser: argparse.ArgumentParser) -> None:

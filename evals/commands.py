@@ -20,6 +20,7 @@ from evals import (
     conformance,
     figures,
     irsets,
+    loaders,
     matrix,
     reranking,
     residuals,
@@ -206,6 +207,15 @@ async def chunking_command(options: argparse.Namespace) -> int:
     return OK
 
 
+async def loaders_command(options: argparse.Namespace) -> int:
+    names = options.loader.split(",") if options.loader else list(loaders.LOADERS)
+    found, missing = await loaders.run(options.filings, options.python or sys.executable, names)
+    _write(json.dumps([asdict(one) for one in found], indent=2) if options.json else loaders.table(found))
+    for name in missing:
+        sys.stderr.write(f"left out: {name}\n")
+    return OK
+
+
 async def ir_command(options: argparse.Namespace) -> int:
     given = {name: value for name in ("k1", "b", "average_length") if (value := getattr(options, name)) is not None}
     fixed = options.average_length is not None
@@ -350,6 +360,7 @@ COMMANDS = {
     "citations": citations_command,
     "figures": figures_command,
     "matrix": matrix_command,
+    "loaders": loaders_command,
     "bench": bench_command,
     "peers": peers_command,
     "compare": compare_command,
