@@ -16,8 +16,10 @@ from app.evidence.statements import (
     Subject,
     columns_of,
     counts,
+    line_of,
     match,
     overlap,
+    shown_columns,
     statements,
     subject_of,
     tells_of,
@@ -45,7 +47,7 @@ class Draft:
 class ExtractiveGenerator:
     """Scores statements lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing itself.
 
-    score = lexical + cosine + coverage + focus + prior/rank + period, each in about [0, 1] before its weight.
+    score = lexical + cosine + coverage + focus + prior/rank + period + line, each in about [0, 1] before its weight.
     It abstains where no passage speaks of the period asked for, where the question names what no passage mentions, and
     where the best statement is too far from the question.
     """
@@ -61,6 +63,8 @@ class ExtractiveGenerator:
     """Weight of a row that has a value for the year asked for."""
     focus: float = 0.8
     """Weight of a row's label being what is asked for, and little else."""
+    line: float = 2.0
+    """Weight of a row being a line that is asked for, in the statement itself."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
     keep_row: float = 0.95
@@ -92,7 +96,7 @@ class ExtractiveGenerator:
         chosen = self._chosen(ranked, draft.subject)
         if not chosen:
             return Generation("", ops=spent, abstained="not_supported")
-        lines = (worded(s, columns_of(s, prompt.question, draft.subject.periods)) for s in chosen)
+        lines = (worded(s, shown_columns(s, prompt.question, draft.subject.periods)) for s in chosen)
         return Generation("\n".join(lines), ops=spent)
 
     async def scored(self, question: str, draft: Draft) -> tuple[Scores, Scores]:
@@ -123,16 +127,17 @@ class ExtractiveGenerator:
         rough = _lexical(subject, pool) + covered + self.focus * focus
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
         rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
+        rough += self.line * np.array([bool(line_of(subject, s)) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
         return Draft(subject, len(pool), [pool[i] for i in best], rough[best], covered[best])
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
-        """The best and those near it that say something else; of several companies named, the best of each."""
+        """The best and those near it that say something else; of several companies or lines named, the best of each."""
         enough = [item for item in ranked if item[2] >= self.least]
         if len(subject.companies) > 1:
             firsts = {s.chunk.meta.company: s for s, _, _ in reversed(enough)}
             return [s for company, s in firsts.items() if company in subject.companies][: self.most]
-        chosen: list[Statement] = []
+        chosen = self._by_line(enough, subject)
         for statement, score, _ in enough:
             near = self.keep_row if enough[0][0].row else self.keep
             if len(chosen) == self.most or score < near * enough[0][1]:
@@ -140,6 +145,13 @@ class ExtractiveGenerator:
             if all(overlap(statement, other) < 0.6 for other in chosen):
                 chosen.append(statement)
         return chosen
+
+    def _by_line(self, enough: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
+        """Where the best is one of several lines named, the best row of each."""
+        if len(subject.lines) < 2 or not enough or not line_of(subject, enough[0][0]):
+            return []
+        firsts = {key: s for s, _, _ in reversed(enough) if (key := line_of(subject, s))}
+        return [firsts[key] for key in subject.lines if key in firsts][: self.most]
 
 
 def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:

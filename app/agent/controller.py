@@ -10,14 +10,16 @@ from app.agent.hops import Lead, leads, points_beyond, residual, resolved
 from app.agent.series import Line, common_line, own_columns, printed
 from app.agent.threshold import Follow
 from app.answering import abstain, answer_from, told
+from app.computing.changes import Change, asked_change
 from app.computing.formulas import asked_formula
 from app.computing.lookups import Looked, asked_lookup
-from app.computing.ratios import computing
+from app.computing.ratios import Computing, computing
 from app.errors import LimitExceeded, Timeout
 from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
 from app.evidence.statements import plain, worded
 from app.question.decomposition import SubQuestion, decompose
+from app.question.periods import Period
 from app.question.reading import named_companies, read, without_names
 from app.question.topics import followed
 from app.retrieval.fusion import in_order
@@ -86,10 +88,16 @@ class Controller:
 
     async def computed(self, question: Question) -> Answer | None:
         """None where no ratio or growth of one company is asked for, or a number that it needs was not found."""
-        companies = named_companies(question.text, self.catalogue)
-        if len(companies) != 1 or (formula := asked_formula(without_names(question.text, sorted(companies)))) is None:
+        reading = read(question.text, self.catalogue)
+        companies = reading.companies
+        ends = {document.meta.period_end for document in self.catalogue if document.id in reading.documents}
+        only = ends.pop() if len(ends) == 1 else None
+        current = Period(int(only[:4]), None, only) if only else None
+        if len(companies) != 1:
             return None
-        plan = computing(formula, [document for document in self.catalogue if document.meta.company in companies])
+        plan: Computing | Change | None = asked_change(question.text, companies, self.catalogue)
+        if formula := asked_formula(without_names(question.text, companies), current):
+            plan = computing(formula, [document for document in self.catalogue if document.meta.company in companies])
         return None if plan is None else await plan.answer(question, self.actions)
 
     async def looked_up(self, question: Question, documents: Sequence[str], *, whole: bool = False) -> Looked | None:

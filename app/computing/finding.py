@@ -4,16 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.agent.actions import Actions
-from app.computing.formulas import Term
+from app.computing.arithmetic import CalculationError
+from app.computing.calculations import checked
+from app.computing.formulas import Formula, Term
 from app.computing.from_figures import operands_by_sql
-from app.computing.operands import Operand, operands
+from app.computing.operands import Operand, computed, operands
+from app.evidence.citations import cite
 from app.evidence.statements import like_columns, worded
 from app.question.lines import LINES, STATEMENTS
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
 from app.retrieval.widening import widened
 from app.tools import together
-from app.types import Condition, Document, Filter, Hit, Question
+from app.types import Answer, Condition, Document, Filter, Hit, Question
 
 _POOL = 20
 """Table passages looked through for each line."""
@@ -97,3 +100,38 @@ def quoted(found: Sequence[Operand], passages: Sequence[Hit], *, beside: bool = 
         columns = sorted({operand.column for operand in own if operand.column is not None})
         lines.append(worded(row, like_columns(row, columns) if beside else columns))
     return "\n".join(lines)
+
+
+async def answered(formula: Formula, seen: Found, question: Question, actions: Actions) -> Answer | None:
+    """The formula's value behind the rows that its numbers stand in; None where some are missing or do not fit."""
+    if why := _lacking(formula, seen.operands):
+        actions.tools.note("not_computed", formula=formula.name, why=why)
+        return None
+    passages = seen.passages(formula.terms, question.k)
+    if passages is None:
+        return None
+    found = [seen.operands[term] for term in formula.terms]
+    try:
+        line = await _calculated(formula, found, actions)
+    except CalculationError:
+        return None
+    cited = await cite(quoted(found, passages), passages, actions.tools)
+    text = f"{cited.text}\n{line}"
+    return Answer(text, cited.citations, passages, notes=cited.notes, calculations=checked(text, cited.citations))
+
+
+async def _calculated(formula: Formula, found: Sequence[Operand], actions: Actions) -> str:
+    async def work() -> str:
+        return computed(formula, found)
+
+    expression = formula.template.format(*(operand.written for operand in found))
+    thought = f"every operand of {formula.name} is known"
+    return await actions.take("calculate", {"expression": expression}, thought, work, lambda line: [line])
+
+
+def _lacking(formula: Formula, found: Mapping[Term, Operand]) -> str:
+    """Why these operands will not do; "" where they will."""
+    if len(found) < len(formula.terms):
+        return "a line or a year of it was not found"
+    several = len({operand.scale for operand in found.values()}) > 1
+    return "its numbers stand in tables of different units" if several else ""

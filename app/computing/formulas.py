@@ -5,6 +5,7 @@ this year and the one before, `change` this year less the one before, `prior` th
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.question.lines import LINES, named_lines
@@ -48,10 +49,6 @@ _RATIOS: tuple[tuple[str, str, str, bool], ...] = (
 )  # fmt: skip
 _IF = re.compile(r"\bif\b[^.?!]*", re.IGNORECASE)
 """What to do in another case, such as where the ratio is no useful metric."""
-_AMOUNTS = frozenset(
-    {expression for _, _, expression, _ in _RATIOS if "/" not in expression} | {f"change[{line}]" for line in LINES}
-)
-"""Expressions in money rather than ratios: shown without decimals."""
 _DEFINED = re.compile(r"\b(?:is|are) defined as:?\s*(?P<formula>.+?)(?:\.\s|\.?$)", re.IGNORECASE | re.DOTALL)
 _PARTS = re.compile(r"\s*([+*/()×÷]|(?<=[\s)])[-−–](?=[\s(]))\s*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -68,8 +65,14 @@ _CHANGES: tuple[tuple[str, str, str, bool], ...] = (
      r"|what was the (?:change|increase|decrease|difference)))"
      r"(?=.*\b(?:chang|differ|grow|grew|increas|decreas|rise|rose|fall|fell|declin|more|less|higher|lower))",
      "change[LINE]", False),
+    ("Change in {}",
+     r"^(?:has|have|had|did|does|is|was|were)\b.*\b(?:increas|decreas|grow|grew|grown|declin|ris[ei]|rose|fall|fell|chang|reduc)"
+     r"\w*", "change[LINE]", False),
 )  # fmt: skip
 """Name, pattern of the question, expression over a line, whether a percentage. `prior` is the year compared with."""
+_SHARE = re.compile(
+    r"\b(?:percent(?:age)?|%|share|proportion|fraction) of (?:the |its |their |total |net )*", re.IGNORECASE
+)
 _SEVERAL_YEARS = re.compile(r"\b(?:three|two|four|five|[2-9])[- ]year average\b", re.IGNORECASE)
 _WHY = re.compile(
     r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful|sa(?:y|id)\b|describ|discuss|attribut"
@@ -87,7 +90,7 @@ class Term:
     """One line of one year."""
 
     line: str
-    """Key of LINES."""
+    """Key of LINES, or words that describe a row."""
     period: Period
 
 
@@ -103,28 +106,48 @@ class Formula:
     """As it is told: "2019", "2015 to 2017"."""
 
 
-def asked_formula(question: str) -> Formula | None:
+def asked_formula(question: str, current: Period | None = None, described: str = "") -> Formula | None:
     """What the question wants computed, by its own definition if it gives one; None where it wants nothing computed.
 
-    Only years are understood: a formula over quarters is None.
+    A change or an average is understood of whole years alone. Other formulas may be over `current`, the one period of
+    the filing that the question means where it names a quarter, or no period. With `described`, words for a row that is
+    no line known here, the change of that.
     """
-    periods = [period for period in named_periods(question) if period.quarter is None and period.day is None]
-    if not periods or len(periods) != len(named_periods(question)) or _WHY.search(_IF.sub("", question)):
+    years = _years(question)
+    if not (years or current) or _WHY.search(_IF.sub("", question)):
         return None
-    named = _named(question)
+    named = _change(question, described) if described else _named(question)
     if named is None:
         return None
     name, expression, percent = named
-    first, last = min(p.year for p in periods), max(p.year for p in periods)
-    years = range(first, last + 1) if _SEVERAL_YEARS.search(question) else range(last, last + 1)
-    base = first if len(periods) == 2 and len(years) == 1 else None
-    template, terms = _over(expression, years, base)
     percent = percent or bool(re.search(r"percent|%", question))
     round_to = _ROUND.search(question)
-    usual = 1 if percent else 0 if expression in _AMOUNTS else 2
+    usual = 1 if percent else 0 if "/" not in expression else 2
     places = _PLACES[round_to[1].lower()] if round_to else usual
-    told = str(last) if len(years) == 1 and base is None else f"{first} to {last}"
+    if not years:
+        return at(current, name, expression, percent, places) if current else None
+    first, last = min(years), max(years)
+    several = range(first, last + 1) if _SEVERAL_YEARS.search(question) else range(last, last + 1)
+    base = first if len(years) == 2 and len(several) == 1 else None
+    template, terms = _over(expression, several, base)
+    told = str(last) if len(several) == 1 and base is None else f"{first} to {last}"
     return Formula(name, template.replace("{years}", str(last - first)), terms, percent, places, told)
+
+
+def _years(question: str) -> list[int]:
+    """Whole years that it names; empty where it names a quarter or a day as well."""
+    periods = named_periods(question)
+    years = [period.year for period in periods if period.quarter is None and period.day is None]
+    return years if len(years) == len(periods) else []
+
+
+def at(period: Period, name: str, expression: str, percent: bool = False, places: int = 0) -> Formula | None:
+    """The expression over one period; None where it needs another."""
+    if any(match["mode"] for match in _TERM.finditer(expression)):
+        return None
+    keys = list(dict.fromkeys(match["line"] for match in _TERM.finditer(expression)))
+    template = _TERM.sub(lambda match: f"{{{keys.index(match['line'])}}}", expression)
+    return Formula(name, template, tuple(Term(key, period) for key in keys), percent, places, str(period))
 
 
 def _named(question: str) -> tuple[str, str, bool] | None:
@@ -141,7 +164,12 @@ def _named(question: str) -> tuple[str, str, bool] | None:
     lines = named_lines(question)
     if not lines:
         return None
-    line = min(lines, key=lambda one: one[1] - one[2])[0]
+    if share := _share(question, lines):
+        return share
+    return _change(question, min(lines, key=lambda one: one[1] - one[2])[0])
+
+
+def _change(question: str, line: str) -> tuple[str, str, bool] | None:
     return next(
         (
             (name.format(line), expression.replace("LINE", line), percent)
@@ -150,6 +178,14 @@ def _named(question: str) -> tuple[str, str, bool] | None:
         ),
         None,
     )
+
+
+def _share(question: str, lines: Sequence[tuple[str, int, int]]) -> tuple[str, str, bool] | None:
+    """One line as a percentage of another: "R&D as a percentage of revenue", "what share of assets was goodwill"."""
+    of = _SHARE.search(question)
+    whole = next((key for key, start, end in lines if of and start <= of.end() < end), None)
+    part = next((key for key, _, _ in lines if key != whole), None)
+    return (f"{part.capitalize()} to {whole}", f"[{part}] / [{whole}]", True) if part and whole else None
 
 
 def _stated(formula: str) -> str | None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from app.computing.arithmetic import evaluate
 from app.computing.formulas import Term
-from app.computing.operands import Operand, priority, written
+from app.computing.operands import Operand, written
 from app.errors import InvalidQuery, Timeout
 from app.evidence.quotes import Unit, units
 from app.evidence.statements import Statement
-from app.question.lines import LINES, TITLES, Line
+from app.question.lines import LINES, TITLES, Line, label_rank
 from app.tools import Tools
 from app.types import Chunk, Document, Filter, Hit, Rows
 
@@ -83,7 +83,7 @@ def _best(term: Term, table: Rows, filings: Sequence[Document]) -> _Found | None
         place = ids.index(row["document_id"]) if row["document_id"] in ids else -1
         if place < 0 or not _is_of(line, row) or _year(row["period_end"], filings[place]) != term.period.year:
             continue
-        if (of_label := priority(line, _label(line, row["label"]))) is not None:
+        if (of_label := label_rank(line, _label(line, row["label"]))) is not None:
             found.append(_Found(place, of_label, row))
     best = min(((one.place, one.priority) for one in found), default=None)
     chosen = [one for one in found if (one.place, one.priority) == best]
@@ -115,7 +115,7 @@ def _proven(term: Term, row: Mapping[str, Any], chunk: Chunk) -> Operand | None:
     unit = next((unit for unit in units(chunk) if unit.start <= start and end <= unit.end), None)
     if unit is None or not _labelled(row["label"], unit):
         return None
-    printed = written(chunk.text[start:end], LINES[term.line])
+    printed = written(chunk.text[start:end], outflow=LINES[term.line].outflow)
     if printed is None or evaluate(printed) != Decimal(str(_amount(row["value"], LINES[term.line]))):
         return None
     statement = Statement(1, chunk, unit, None, "", frozenset())

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from app.agent.actions import Actions
 from app.computing.calculations import checked
 from app.computing.finding import Finder, quoted
-from app.computing.formulas import Term
+from app.computing.formulas import Term, at
 from app.computing.operands import Operand, restated
+from app.computing.ratios import Computing
 from app.evidence.citations import cite
 from app.evidence.statements import core_question
-from app.question.lines import named_lines
+from app.question.lines import LINES, named_lines
 from app.question.periods import Period, named_periods, without_periods
 from app.question.reading import reporting, without_names
 from app.types import Answer, Document, Question
@@ -74,7 +75,7 @@ class Lookup:
         known = [term for term in self.terms if term in seen.operands and seen.operands[term].stated]
         passages = seen.passages(known, question.k) if known else None
         if passages is None:
-            return None
+            return None if known else await self._otherwise(question, actions)
         found = [seen.operands[term] for term in known]
         cited = await cite(quoted(found, passages, beside=self.beside), passages, actions.tools)
         text = "\n".join([cited.text, *self._restated(found)])
@@ -82,6 +83,15 @@ class Lookup:
         shown = passages if whole else passages[: len({operand.hit.chunk.id for operand in found})]
         made = checked(text, cited.citations)
         return Looked(Answer(text, cited.citations, shown, notes=cited.notes, calculations=made), whole)
+
+    async def _otherwise(self, question: Question, actions: Actions) -> Looked | None:
+        """The one line asked for computed from others, where it can be."""
+        [term, *more] = self.terms
+        formula = at(term.period, term.line.capitalize(), LINES[term.line].otherwise) if not more else None
+        if formula is None or not formula.terms:
+            return None
+        answer = await Computing(formula, self.filings).answer(question, actions)
+        return None if answer is None else Looked(answer, self.whole)
 
     def _restated(self, found: Sequence[Operand]) -> list[str]:
         """The amounts in the scale asked for, where their tables have another."""
@@ -108,7 +118,7 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
     return Lookup(
         terms,
         tuple(reports.values()),
-        len(chosen) == 1 and bool(_BESIDE.search(core)),
+        len(named) < 2 and bool(_BESIDE.search(core)),
         not _rest(core, lines, named),
         f"{scale['scale'].lower()}s" if scale else "",
     )

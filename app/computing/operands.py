@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from app.computing.arithmetic import evaluate, rounded
 from app.computing.formulas import Formula, Term
 from app.evidence.statements import Statement, columns_of, statements
-from app.question.lines import LINES, TITLES, Line
+from app.question.lines import LINES, TITLES, Line, label_rank
 from app.question.periods import Period
 from app.types import Hit
-
-_FOOTNOTE = re.compile(r"\s*\((?:\d|[a-z]|see[^)]*|note[^)]*)\)|[*†‡:.]+$", re.IGNORECASE)
-_GAP = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +48,15 @@ def _rows(
     """
     found: list[tuple[tuple[int, ...], list[Operand]]] = []
     for row in rows:
-        place_of_label = priority(line, row.row.label) if row.row else None
+        place_of_label = label_rank(line, row.row.label) if row.row else None
         if row.row is None or place_of_label is None or row.chunk.document_id not in filings:
             continue
         own = []
         stated = TITLES[line.statement].search(f"{row.chunk.section or ''} {row.chunk.context}") is not None
         for term in terms:
-            columns = _columns(row, term.period)
-            if columns and (number := written(row.row.values[columns[0]], line)):
-                scale = _scale(row.chunk.unit)
+            columns = columns_for(row, term.period)
+            if columns and (number := written(row.row.values[columns[0]], outflow=line.outflow)):
+                scale = scale_in(row.chunk.unit)
                 own.append(Operand(term, hits[row.marker - 1], row, columns[0], number, scale, stated))
         if own:
             place = filings.index(row.chunk.document_id)
@@ -67,30 +64,22 @@ def _rows(
     return [own for _, own in sorted(found, key=lambda item: item[0])]
 
 
-def priority(line: Line, label: str) -> int | None:
-    """Position of the pattern that is a row's whole label."""
-    label = _GAP.sub(" ", _FOOTNOTE.sub("", label)).strip(" .:,$—–-")
-    for position, pattern in enumerate(line.labels):
-        if re.fullmatch(pattern, label, re.IGNORECASE):
-            return position
-    return None
-
-
-def _columns(row: Statement, period: Period) -> list[int]:
+def columns_for(row: Statement, period: Period) -> list[int]:
     """Values of the period's column; of several, in a quarterly filing the quarter's, not the year's to date."""
     return columns_of(row, "quarter" if row.chunk.meta.form == "10-Q" else "year", [period])
 
 
-def written(printed: str, line: Line) -> str | None:
-    """As it stands in an expression; None where it is no amount."""
+def written(printed: str, *, outflow: bool = False) -> str | None:
+    """As it stands in an expression; None where it is no amount. An outflow's parentheses are no sign."""
     digits = re.sub(r"[^\d.,]", "", printed).strip(",.")
     if "%" in printed or not any(ch.isdigit() for ch in digits):
         return None
     negative = "(" in printed or re.match(r"[$€£¥]?[-−–]", printed) is not None
-    return f"(-{digits})" if negative and not line.outflow else digits
+    return f"(-{digits})" if negative and not outflow else digits
 
 
-def _scale(unit: str | None) -> str:
+def scale_in(unit: str | None) -> str:
+    """thousands, millions, billions, or "" where the text names none."""
     found = re.search(r"thousands|millions|billions", unit or "", re.IGNORECASE)
     return found[0].lower() if found else ""
 
@@ -99,7 +88,9 @@ def computed(formula: Formula, found: Sequence[Operand]) -> str:
     """`Fixed asset turnover, 2019: 6,489 / ((253 + 282) / 2) = 24.26`. Raises CalculationError."""
     expression = formula.template.format(*(operand.written for operand in found))
     value = evaluate(expression) * (100 if formula.percent else 1)
-    shown = f"{rounded(value, formula.places):,f}" + ("%" if formula.percent else "")
+    written_to = max(len(operand.written.strip("()").partition(".")[2]) for operand in found)
+    places = formula.places if "/" in formula.template else max(formula.places, written_to)
+    shown = f"{rounded(value, places):,f}" + ("%" if formula.percent else "")
     scale = found[0].scale if "/" not in formula.template else ""
     return f"{formula.name}, {formula.period}{scale and f', in {scale}'}: {expression} = {shown}"
 

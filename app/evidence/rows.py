@@ -49,3 +49,27 @@ def read_row(line: str) -> Row | None:
         return None
     row = Row(label, tuple(reversed(values)))
     return row if row.figures else None
+
+
+_YEAR = r"(?:(?:fiscal )?(?:years? )?)?(?:19|20)\d\d"
+_YEARS = re.compile(rf"(?<!Q\d )\b{_YEAR}(?:, {_YEAR})*,? and {_YEAR}\b")
+_AMOUNT = r"[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:%| (?:thousand|million|billion)\b)?"
+_AMOUNTS = re.compile(rf"(?<![\w$.,]){_AMOUNT}(?:, {_AMOUNT})*,? and {_AMOUNT}(?![\w,.]*\d)")
+
+
+def read_series(sentence: str) -> tuple[Row, tuple[str, ...]] | None:
+    """`Rent was $7.4 million and $9.3 million in 2009 and 2008, respectively.` -> a row and the years of its values.
+
+    None unless there is one list of years and one of as many amounts.
+    """
+    if "respectively" not in sentence:
+        return None
+    flat = " ".join(sentence.split())
+    years = list(_YEARS.finditer(flat))
+    amounts = [match for match in _AMOUNTS.finditer(flat) if not _YEARS.fullmatch(match[0])]
+    if len(years) != 1 or len(amounts) != 1:
+        return None
+    heads = tuple(re.findall(r"(?:19|20)\d\d", years[0][0]))
+    values = tuple(re.findall(_AMOUNT, amounts[0][0]))
+    label = flat[: amounts[0].start()] + flat[amounts[0].end() :]
+    return (Row(label, values), heads) if len(heads) == len(values) else None

@@ -12,8 +12,9 @@ from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.quotes import Unit, units
 from app.evidence.rows import Row, read_row
 from app.question.glossary import expanded
+from app.question.lines import LINES, TITLES, label_rank, named_lines
 from app.question.periods import Period, named_periods
-from app.question.reading import named_companies, reports
+from app.question.reading import named_companies, reports, without_names
 from app.types import Chunk, Document, Hit
 
 _SHORTEST = 20
@@ -95,6 +96,8 @@ class Subject:
     """Names in the question that no passage mentions."""
     prose: bool
     """Whether it asks for a reason, a person or a description, which no row of figures gives."""
+    lines: tuple[str, ...] = ()
+    """Lines of the statements that it names, keys of LINES."""
 
 
 def statements(passages: Sequence[Hit]) -> list[Statement]:
@@ -143,7 +146,8 @@ def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
     said = set(tokens(" ".join(f"{hit.chunk.searchable} {hit.chunk.meta.company or ''}" for hit in passages)))
     names = dict.fromkeys(name for name in _NAME.findall(core) if name.lower() not in _CALENDAR)
     unknown = tuple(name for name in names if not set(tokens(name)) <= said)
-    return Subject(weights, periods, companies, unknown, bool(_PROSE.search(core)))
+    lines = tuple(key for key, _, _ in named_lines(without_names(core, sorted(companies))))
+    return Subject(weights, periods, companies, unknown, bool(_PROSE.search(core)), lines)
 
 
 def tells_of(chunk: Chunk, period: Period) -> bool:
@@ -172,6 +176,15 @@ def match(subject: Subject, statement: Statement) -> tuple[float, float]:
     return min(covered, 1.0), 2 * shared / (len(statement.terms) + own)
 
 
+def line_of(subject: Subject, statement: Statement) -> str:
+    """The line asked for that a row is, by its label and its table's title; "" for all else."""
+    if statement.row is None:
+        return ""
+    head = f"{statement.chunk.section or ''} {statement.chunk.context}"
+    own = (key for key in subject.lines if label_rank(LINES[key], statement.row.label) is not None)
+    return next((key for key in own if TITLES[LINES[key].statement].search(head)), "")
+
+
 @lru_cache(maxsize=4096)
 def heading_terms(chunk: Chunk) -> frozenset[str]:
     return frozenset(tokens(f"{chunk.section or ''} {chunk.context.partition(chr(10))[2]} {chunk.unit or ''}"))
@@ -189,8 +202,18 @@ def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -
     Without a period it is the filing's own; a change over one period needs the whole row. Of columns for three and for
     nine months, those that the question means.
     """
+    return [] if len(periods) < 2 and _CHANGE.search(question) else _headed(statement, question, periods)
+
+
+def shown_columns(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:
+    """The same to be quoted: of a change over one period, its column and the like ones beside."""
+    headed = _headed(statement, question, periods)
+    return like_columns(statement, headed) if headed and not columns_of(statement, question, periods) else headed
+
+
+def _headed(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:
     columns, row = statement.chunk.columns, statement.row
-    if row is None or len(columns) != len(row.values) or (len(periods) < 2 and _CHANGE.search(question)):
+    if row is None or len(columns) != len(row.values):
         return []
     headings = _headings(statement.chunk, periods)
     of_days = [period.day is not None for period in periods] or [False]

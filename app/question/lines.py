@@ -27,6 +27,8 @@ class Line:
     """Patterns of the whole label, the most telling first."""
     outflow: bool = False
     """Printed in parentheses where it is spent: its amount counts, not its sign."""
+    otherwise: str = ""
+    """Formula over other lines where a company prints none of its own."""
 
 
 TITLES: Mapping[StatementName, re.Pattern[str]] = {
@@ -56,7 +58,11 @@ LINES: Mapping[str, Line] = {
         ),
     ),
     "gross profit": Line(
-        "income", "gross profit gross margin", r"gross (?:profit|margin)s?", (r"(?:total )?gross (?:profit|margin)s?",)
+        "income",
+        "gross profit gross margin",
+        r"gross (?:profit|margin)s?",
+        (r"(?:total )?gross (?:profit|margin)s?",),
+        otherwise="[revenue] - [cogs]",
     ),
     "operating income": Line(
         "income",
@@ -276,6 +282,8 @@ _PARTS = re.compile(
 )
 """What speaks of a part of the company, or of another measure."""
 _WORD = re.compile(r"[\w&-]+")
+_FOOTNOTE = re.compile(r"\s*\((?:\d|[a-z]|see[^)]*|note[^)]*)\)|[*†‡:.]+$", re.IGNORECASE)
+_GAP = re.compile(r"\s+")
 
 
 def named_lines(question: str) -> list[tuple[str, int, int]]:
@@ -311,3 +319,12 @@ def _narrowed(question: str, start: int, end: int) -> bool:
         return False
     named = next((word for word in after if word not in _BEFORE | _LINKS), "")
     return bool(named) and named not in _WHEN and not any(ch.isdigit() for ch in named)
+
+
+def label_rank(line: Line, label: str) -> int | None:
+    """Position of the line's pattern that is a row's whole label, footnotes aside; None where none is."""
+    label = _GAP.sub(" ", _FOOTNOTE.sub("", label)).strip(" .:,$—–-")
+    for position, pattern in enumerate(line.labels):
+        if re.fullmatch(pattern, label, re.IGNORECASE):
+            return position
+    return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -46,6 +47,20 @@ async def ask(question: str, passages: tuple[Hit, ...] = PASSAGES, **changes: fl
 )
 async def test_it_quotes_what_is_asked(question: str, begins: str) -> None:
     assert (await ask(question)).text.startswith(begins)
+
+
+async def test_a_line_named_is_its_own_row_of_the_statement_and_no_part_of_it() -> None:
+    table = "Cost of revenue:\nProducts sold 600 500\nTotal cost of revenue 900 850\nOperating expenses 90 80"
+    [statement] = [hit(table, 1, kind="table")]
+    titled = replace(statement, chunk=replace(statement.chunk, section="Consolidated Statements of Income"))
+    assert (await ask("What was COGS in 2022?", (titled,))).text.startswith(
+        "Cost of revenue: Total cost of revenue: 900"
+    )
+    both = (await ask("How did operating expenses compare to COGS in 2022?", (titled,))).text
+    assert [line.partition(" [")[0] for line in both.splitlines()] == [
+        "Operating expenses: 90, 80",
+        "Cost of revenue: Total cost of revenue: 900, 850",
+    ]
 
 
 @pytest.mark.parametrize(

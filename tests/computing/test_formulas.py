@@ -3,6 +3,7 @@
 import pytest
 
 from app.computing.formulas import asked_formula
+from app.question.periods import Period
 
 DPO = (
     "What is the FY2017 days payable outstanding? DPO is defined as: 365 * (average accounts payable between FY2016 "
@@ -78,6 +79,27 @@ DPO = (
             2,
         ),
         (
+            "Has net income increased between FY2021 and FY2022?",
+            "{0} - {1}",
+            ["net income 2022", "net income 2021"],
+            False,
+            0,
+        ),
+        (
+            "What was R&D as a percentage of revenue in 2022?",
+            "{0} / {1}",
+            ["rd 2022", "revenue 2022"],
+            True,
+            1,
+        ),
+        (
+            "What share of total assets was goodwill in 2022?",
+            "{0} / {1}",
+            ["goodwill 2022", "total assets 2022"],
+            True,
+            1,
+        ),
+        (
             "What is the CAGR of net income from 2018 to 2021?",
             "({0} / {1}) ** (1 / 3) - 1",
             ["net income 2021", "net income 2018"],
@@ -110,3 +132,37 @@ def test_formulas(question: str, template: str, terms: list[str], percent: bool,
 )
 def test_nothing_to_compute(question: str) -> None:
     assert asked_formula(question) is None
+
+
+QUARTER = Period(2022, None, "2022-09-30")
+
+
+@pytest.mark.parametrize(
+    ("question", "template", "terms"),
+    [
+        ("What was the current ratio in the latest 10-Q?", "{0} / {1}", ["current assets", "current liabilities"]),
+        ("What was the operating margin in Q3 2022?", "{0} / {1}", ["operating income", "revenue"]),
+    ],
+)
+def test_a_filings_own_period(question: str, template: str, terms: list[str]) -> None:
+    formula = asked_formula(question, QUARTER)
+    assert formula is not None
+    assert (formula.template, formula.period) == (template, "2022-09-30")
+    assert [(term.line, term.period) for term in formula.terms] == [(line, QUARTER) for line in terms]
+
+
+@pytest.mark.parametrize(
+    "question", ["What was the asset turnover in Q3 2022?", "What was the growth of revenue in the latest 10-Q?"]
+)
+def test_one_period_is_no_average_and_no_change(question: str) -> None:
+    assert asked_formula(question, QUARTER) is None
+
+
+def test_a_row_in_words() -> None:
+    formula = asked_formula("By how much did pump rental fees grow in 2022?", described="pump rental fees")
+    assert formula is not None
+    assert (formula.name, formula.template) == ("Change in pump rental fees", "{0} - {1}")
+    assert [f"{term.line} {term.period}" for term in formula.terms] == [
+        "pump rental fees 2022",
+        "pump rental fees 2021",
+    ]
