@@ -187,7 +187,6 @@ def _chunking(parser: argparse.ArgumentParser) -> None:
     add("--chunker", metavar="S", action="append", help=f"{strategies} (default: structure and fixed)")
     add("--arch", metavar="A,B", help="systems (default: hybrid,naive)")
     add("--bm25-only", action="store_true", help="no dense leg: seconds instead of minutes")
-    add("--passages", action="store_true", help="cut long documents as filings are; each ranks by its best passage")
     add("--k1", metavar="X", type=float, help="BM25's k1 (default: the service's)")
     add("--b", metavar="X", type=float, help="BM25's b (default: the service's)")
     add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
@@ -233,6 +232,9 @@ def _ir(parser: argparse.ArgumentParser) -> None:
     add("folders", nargs="+", type=Path, metavar="FOLDER", help="corpus.jsonl, queries.jsonl, qrels*.tsv")
     add("--baseline", metavar="FILE", type=Path, help="JSON rows of set, qrels, ndcg10 for BM25 to reach")
     add("--bm25-only", action="store_true", help="no dense leg: seconds instead of minutes")
+    add("--passages", action="store_true", help="cut long documents as filings are; each ranks by its best passage")
+    walk = "recall@5 of a walk over the names that documents print (personalised PageRank), too"
+    add("--graph", action="store_true", help=walk)
     add("--k1", metavar="X", type=float, help="BM25's k1 (default: the service's)")
     add("--b", metavar="X", type=float, help="BM25's b (default: the service's)")
     add("--average-length", metavar="N", type=float, help="BM25's terms per document (default: the set's)")

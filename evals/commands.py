@@ -220,13 +220,23 @@ async def ir_command(options: argparse.Namespace) -> int:
     given = {name: value for name in ("k1", "b", "average_length") if (value := getattr(options, name)) is not None}
     fixed = options.average_length is not None
     baselines = _read_json(options.baseline) if options.baseline else []
+    if options.graph and options.bm25_only:
+        raise UsageError("--graph begins at the dense leg's documents; leave --bm25-only out")
     embedder = None if options.bm25_only else await open_embedder(Settings())
     results = []
     for folder in options.folders:
         results += await irsets.evaluate(
-            folder, embedder, Bm25Encoder(**given), baselines, fixed_length=fixed, passages=options.passages
+            folder,
+            embedder,
+            Bm25Encoder(**given),
+            baselines,
+            fixed_length=fixed,
+            passages=options.passages,
+            graph=options.graph,
         )
     _write(json.dumps([asdict(result) for result in results], indent=2) if options.json else irsets.table(results))
+    if options.graph and not options.json:
+        _write("\n" + irsets.multihop_table(results))
     short = [f"{result.name} ({result.qrels})" for result in irsets.short_of_baseline(results)]
     return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK
 

@@ -68,7 +68,7 @@ def themes_of_factor(heading: str, body: str) -> dict[str, int]:
     """Points by theme of one risk factor: distinct terms of its body, and those of its heading threefold."""
     points: Counter[str] = Counter()
     for text, weight in ((heading, _HEADING_WEIGHT), (body, 1)):
-        terms = {(name, text[start:end].casefold()) for name, start, end in mentions_of(text)}
+        terms = dict.fromkeys((name, text[start:end].casefold()) for name, start, end in mentions_of(text))
         points.update({name: 0 for name, _ in terms})
         for name, _ in terms:
             points[name] += weight

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import nupunkt
 
-_UNUSED = ("tagger", "parser", "attribute_ruler", "lemmatizer")
+_UNUSED = ("tok2vec", "tagger", "parser", "attribute_ruler", "lemmatizer")
+"""The tagger of names has its own vectors of words; `tok2vec` serves the others."""
 _KINDS: dict[str, Literal["company", "person", "place"]] = {"ORG": "company", "PERSON": "person", "GPE": "place"}
 _BATCH = 64
 _NAMED = re.compile(

@@ -1,5 +1,7 @@
 """What is found in a filing's text: names, relations, risks, each where it stands."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -114,6 +116,19 @@ def test_two_people_of_one_name_in_two_companies_are_two(records: Sequence[Entit
 def test_the_same_text_gives_the_same_records(records: Sequence[Entity | Relation]) -> None:
     pages, chunks = filing(META, ("Item 1. Business", BUSINESS), ("Item 1A. Risk Factors", RISKS), ("Item 15", SIGNED))
     assert extract("alder-1", META, pages, chunks) == records
+
+
+def test_neither_does_their_order_hang_on_the_process() -> None:
+    """Sets of strings are ordered by a seed that each process draws."""
+    said = "Hail, courts, tariffs, hackers, taxes."
+    code = f"from app.graph.themes import themes_of_factor; print(list(themes_of_factor('', {said!r})))"
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(runs) == 1
 
 
 def test_boilerplate_is_no_company() -> None:
