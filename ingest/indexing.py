@@ -14,6 +14,7 @@ from app.types import Chunk, ChunkVectors, Document, LegName, Removed, SparseVec
 from ingest.captioning import CaptionCost
 from ingest.parsing import Parsed
 from ingest.relating import RelatingCost
+from ingest.situating import SituatingCost
 from ingest.sources import Source
 
 _WINDOW = 256
@@ -66,11 +67,14 @@ class Filing:
     """The store has a record of this very document, finished or not."""
     related: RelatingCost | None = None
     """Where a model reads relations."""
+    situated: SituatingCost | None = None
+    """Where a model says where chunks stand."""
 
 
 Filings: TypeAlias = "asyncio.Queue[Filing | None]"
 """None is the end."""
-_Piece: TypeAlias = tuple[Filing, Chunk]
+_Piece: TypeAlias = tuple[Filing, Chunk, str]
+"""The text is what is embedded and tokenised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +182,11 @@ class Indexer:
                 if self._figures:
                     await self._figures.put(document, filing.parsed.figures())
                 await self._store.put_records(document.id, filing.parsed.records())
+            said = filing.parsed.situations()
             for chunks in filing.parsed.chunks():
                 for chunk in chunks:
-                    await pieces.put((filing, chunk))
+                    text = f"{said[chunk.id]}\n{chunk.searchable}" if chunk.id in said else chunk.searchable
+                    await pieces.put((filing, chunk, text))
             self._taken_in(filing)
         await pieces.put(None)
 
@@ -190,8 +196,8 @@ class Indexer:
             window, ended = await _fill(pieces)
             if not window:
                 break
-            window.sort(key=lambda piece: len(piece[1].searchable))
-            texts = [chunk.searchable for _, chunk in window]
+            window.sort(key=lambda piece: len(piece[2]))
+            texts = [text for _, _, text in window]
             sparse = asyncio.create_task(asyncio.to_thread(self._encode_sparse, texts))
             with self._tally.timed("embed"):
                 dense = await self._embedder.passages(texts)
@@ -206,9 +212,9 @@ class Indexer:
     async def _write(self, windows: "asyncio.Queue[_Window | None]") -> None:
         while (window := await windows.get()) is not None:
             with self._tally.timed("write"):
-                await self._store.put_chunks([chunk for _, chunk in window.pieces], window.vectors)
+                await self._store.put_chunks([chunk for _, chunk, _ in window.pieces], window.vectors)
             self._tally.chunks += len(window.pieces)
-            for filing, _ in window.pieces:
+            for filing, _, _ in window.pieces:
                 filing.unwritten -= 1
                 if not filing.unwritten:
                     await self._finish(filing)

@@ -40,6 +40,7 @@ from ingest.indexing import Index, Tally
 from ingest.jobs import Jobs
 from ingest.pipeline import Batch, Options, Outcome
 from ingest.relating import open_relating
+from ingest.situating import open_situating
 from ingest.sources import Source
 
 log = logging.getLogger("sextant.intake")
@@ -367,8 +368,12 @@ async def open_intake(
         jobs = Jobs.load(settings.data_dir / "jobs" / settings.collection)
     except BlockingIOError:
         raise StoreLocked(f"another process takes the uploads of {uploads}") from None
-    async with open_captioning(settings) as captioning, open_relating(settings) as relating:
-        limits = replace(limits, captioning=captioning, relating=relating)
+    async with (
+        open_captioning(settings) as captioning,
+        open_relating(settings) as relating,
+        open_situating(settings, chunker) as situating,
+    ):
+        limits = replace(limits, captioning=captioning, relating=relating, situating=situating)
         intake = Intake(index, chunker, jobs, uploads, limits, settings.max_queued_jobs)
         await intake.recover()
         working = asyncio.create_task(intake.run())

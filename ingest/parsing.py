@@ -4,7 +4,7 @@ import pickle
 import re
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,14 @@ class Parsed:
         """To those there are; an entity in place of one of its key."""
         with self.file.open("ab") as spool:
             pickle.dump(("records", list(records)), spool, pickle.HIGHEST_PROTOCOL)
+
+    def situations(self) -> dict[str, str]:
+        """By chunk id, what a model says of where it stands."""
+        return dict(pair for batch in self._batches("situations") for pair in batch)
+
+    def add_situations(self, sentences: Mapping[str, str]) -> None:
+        with self.file.open("ab") as spool:
+            pickle.dump(("situations", list(sentences.items())), spool, pickle.HIGHEST_PROTOCOL)
 
     def _batches(self, kind: str) -> Iterator[list[Any]]:
         with self.file.open("rb") as file:

@@ -24,6 +24,7 @@ from ingest.parsing import GraphCost, Job, Parsed, parse, slug
 from ingest.registry import Registry
 from ingest.relating import Relating, RelatingCost
 from ingest.sidecars import Given, Sidecars
+from ingest.situating import Situating, SituatingCost
 from ingest.sources import LocalFile, Source, fetch, stem_of
 
 OutcomeName = Literal["created", "unchanged", "replaced", "failed"]
@@ -49,6 +50,8 @@ class Outcome:
     """Of a filing newly written, where pictures are put into words."""
     relating: RelatingCost | None = None
     """Of a filing newly written, where a model reads relations; of a dry run, what it would cost."""
+    situating: SituatingCost | None = None
+    """Likewise, where a model says where chunks stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Options:
     """None leaves pictures as they are."""
     relating: Relating | None = None
     """None keeps to the relations that rules find."""
+    situating: Situating | None = None
+    """None searches chunks without a sentence of where they stand."""
     memory_bytes: int = MEMORY_BYTES
     """Address space of a parsing process."""
     abandoned_after: timedelta = timedelta(0)
@@ -239,7 +244,8 @@ class Batch:
         self.tally.seconds["graph"] += parsed.graph.seconds if parsed.graph else 0.0
         older = self._registry.holding(file.sha256) or self._registry.replaced_by(source.uri, document.id)
         related = await self._related(parsed)
-        filing = Filing(source, parsed, bool(older), document.chunks, cost, document.id in self._registry, related)
+        situated, held = await self._situated(parsed), document.id in self._registry
+        filing = Filing(source, parsed, bool(older), document.chunks, cost, held, related, situated)
         if self._index:
             await filings.put(filing)
         else:
@@ -259,6 +265,18 @@ class Batch:
         await asyncio.to_thread(parsed.add_records, more)
         return cost
 
+    async def _situated(self, parsed: Parsed) -> SituatingCost | None:
+        """What a model says of each chunk's place, or what that would cost."""
+        situating = self._options.situating
+        if situating is None:
+            return None
+        chunks = await asyncio.to_thread(lambda: [chunk for batch in parsed.chunks() for chunk in batch])
+        if self._index is None:
+            return situating.estimate(parsed.document, chunks)
+        said, cost = await situating.sentences(parsed.document, chunks)
+        await asyncio.to_thread(parsed.add_situations, said)
+        return cost
+
     def _fail(self, source: Source, error: DocumentError) -> None:
         self._ahead.release()
         self._report(Outcome(source, "failed", reason=error.reason, detail=str(error)))
@@ -276,7 +294,7 @@ class Batch:
             await self._index.publish(replace(document, replaces=tuple(each.id for each in old)))
         self._registry.put(document)
         outcome: OutcomeName = "replaced" if filing.replaces else "created"
-        costs = (filing.parsed.graph, filing.captions, filing.related)
+        costs = (filing.parsed.graph, filing.captions, filing.related, filing.situated)
         self._report(Outcome(filing.source, outcome, document, None, None, *costs))
 
     def _outdated(self, source: Source, document: Document) -> list[Document]:

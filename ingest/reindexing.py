@@ -28,6 +28,7 @@ from ingest.pipeline import Batch, Options
 from ingest.relating import open_relating
 from ingest.report import Report, write_json
 from ingest.sidecars import Given, Sidecars
+from ingest.situating import open_situating
 from ingest.sources import Source, fetch, hash_file
 
 OpenIndex: TypeAlias = Callable[[Settings, bool], AbstractAsyncContextManager[Index]]
@@ -132,13 +133,18 @@ class _Work:
         def rights(filing: _Filing) -> tuple[str, tuple[str, ...]]:
             return filing.document.meta.tenant, filing.document.meta.acl
 
-        async with open_captioning(self.settings) as captioning, open_relating(self.settings) as relating:
+        async with (
+            open_captioning(self.settings) as captioning,
+            open_relating(self.settings) as relating,
+            open_situating(self.settings, chunker) as situating,
+        ):
             limits = Options(
                 workers=self.options.workers,
                 graph=self.settings.graph,
                 ocr=self.settings.ocr,
                 captioning=captioning,
                 relating=relating,
+                situating=situating,
             )
             for (tenant, acl), group in groupby(sorted(filings, key=rights), rights):
                 own = list(group)

@@ -18,6 +18,8 @@ from ingest.captioning import CaptionCost
 from ingest.indexing import Tally
 from ingest.pipeline import OUTCOMES, Outcome
 from ingest.relating import RelatingCost, summed
+from ingest.situating import SituatingCost
+from ingest.situating import summed as situating_summed
 
 _STYLES = {"created": "green", "replaced": "cyan", "unchanged": "dim", "failed": "bold red", "removed": "yellow"}
 
@@ -53,6 +55,10 @@ class Outcomes:
     def relating(self) -> list[RelatingCost]:
         """What a model read, or would read, of each filing."""
         return [outcome.relating for outcome in self.every if outcome.relating]
+
+    def situating(self) -> list[SituatingCost]:
+        """What a model said of the chunks of each filing, or would."""
+        return [outcome.situating for outcome in self.every if outcome.situating]
 
     def summary(self, tally: Tally) -> Summary:
         counts = Counter(outcome.outcome for outcome in self.every)
@@ -94,6 +100,8 @@ class JsonReport:
             line |= {"captions": {**asdict(captions), "usd": usd}}
         if related := outcome.relating:
             line |= {"model_relations": as_json(related)}
+        if outcome.situating:
+            line |= {"situations": as_json(outcome.situating)}
         if outcome.reason:
             line |= {"reason": outcome.reason, "detail": outcome.detail}
         write_json("file", line)
@@ -110,6 +118,8 @@ class JsonReport:
     def end(self, tally: Tally) -> None:
         if costs := self.outcomes.relating():
             write_json("model_relations", as_json(summed(costs)))
+        if situating := self.outcomes.situating():
+            write_json("situations", as_json(situating_summed(situating)))
         write_json("summary", asdict(self.outcomes.summary(tally)))
 
 
@@ -164,6 +174,8 @@ class TextReport:
         failures = self.outcomes.failures()
         if len(costs := self.outcomes.relating()) > 1:
             self._console.print(Text(f"\nin all: {related(summed(costs))}"))
+        if len(situating := self.outcomes.situating()) > 1:
+            self._console.print(Text(f"\nin all: {situated(situating_summed(situating))}"))
         if failures and len(self.outcomes.every) > len(failures):
             self._console.print(Text(f"\n{len(failures)} failed:", "bold red"))
             for outcome in failures:
@@ -210,6 +222,8 @@ def described(outcome: Outcome) -> str:
         parts.append(_captioned(captions))
     if outcome.relating:
         parts.append(related(outcome.relating))
+    if outcome.situating:
+        parts.append(situated(outcome.situating))
     if document.repaired:
         parts.append("repaired, text may be missing")
     if document.ocr_pages:
@@ -220,8 +234,20 @@ def described(outcome: Outcome) -> str:
     return " · ".join(parts)
 
 
-def as_json(cost: RelatingCost) -> dict[str, Any]:
-    return {**asdict(cost), "usd": None if cost.usd is None else str(cost.usd), "seconds": round(cost.seconds, 3)}
+def as_json(cost: RelatingCost | SituatingCost) -> dict[str, Any]:
+    seconds = {"seconds": round(cost.seconds, 3)} if isinstance(cost, RelatingCost) else {}
+    return {**asdict(cost), "usd": None if cost.usd is None else str(cost.usd), **seconds}
+
+
+def situated(cost: SituatingCost) -> str:
+    """What a model said, or would be asked, and at which price."""
+    tokens = f"{cost.input_tokens:,} tokens read and {cost.output_tokens:,} written"
+    usd = "price unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
+    if cost.estimated:
+        return f"a model would situate {cost.passages} chunks by {cost.llm_calls} calls: at most {tokens}, {usd}"
+    failed = f", {cost.failed} failed" if cost.failed else ""
+    said = f"{cost.sentences} of {cost.passages} chunks situated by {cost.llm_calls} calls{failed}"
+    return f"{said}, {tokens}, {usd}"
 
 
 def related(cost: RelatingCost) -> str:

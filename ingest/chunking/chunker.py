@@ -4,13 +4,15 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from app.types import Chunk, DocumentMeta, Page
 from ingest.chunking.layout import Header, PageLayout, Unit, estimate_tokens
 from ingest.formats.sections import Section, running_lines
 from ingest.formats.tables import Table, tables
 
+_SENTENCE_TOKENS = 50
+"""Word pieces of a model's sentence of thirty words."""
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "chunks.sextant")
 
 
@@ -35,6 +37,8 @@ class Chunker(ABC):
 
     max_tokens: int = 180
     header: Header = "section"
+    situate: Literal["none", "model"] = "none"
+    """Whether a model writes a sentence on where each chunk stands, which is searched with it (ingest.situating)."""
 
     @property
     def name(self) -> str:
@@ -71,11 +75,12 @@ class Chunker(ABC):
         """
         found: list[Chunk] = []
         above: tuple[str, int] | None = None
+        kept_free = _SENTENCE_TOKENS if self.situate == "model" else 0
         of_pages = map(tables, pages) if found_tables is None else found_tables
         for page, running, on_page in zip(pages, running_lines(pages), of_pages, strict=True):
             if not page.text.strip():
                 continue
-            layout = PageLayout(self.max_tokens, self.header, meta, page, on_page, running, sections, above)
+            layout = PageLayout(self.max_tokens, self.header, meta, page, on_page, running, sections, above, kept_free)
             found += [
                 self._chunk(piece, layout, document_id, len(found) + n) for n, piece in enumerate(self.pieces(layout))
             ]

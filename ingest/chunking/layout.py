@@ -64,12 +64,17 @@ class PageLayout:
         running: Sequence[tuple[int, int]],
         sections: Sequence[Section],
         above: tuple[str, int] | None,
+        kept_free: int = 0,
     ) -> None:
-        """`running` are the spans of running lines; `above` is the `last_header` of the page before."""
+        """`running` are the spans of running lines; `above` is the `last_header` of the page before.
+
+        `kept_free` tokens of the embedding window are for what else is embedded with a chunk.
+        """
         self.count, self.max_tokens, self.header = cache(estimate_tokens), max_tokens, header
         self.meta, self.page, self.running, self.sections = meta, page, running, sections
         self.tables = found
         self.above = above
+        self.window = _WINDOW - kept_free
         self.keys = [(s.page, s.start) for s in sections]
         self.cuts = self._cuts()
 
@@ -112,7 +117,8 @@ class PageLayout:
         """
         if self.max_tokens > _WINDOW:
             return self.max_tokens
-        return max(min(self.max_tokens, _WINDOW - self.count(self.context(first, first.section))), self.max_tokens // 3)
+        context = self.count(self.context(first, first.section))
+        return max(min(self.max_tokens, self.window - context), self.max_tokens // 3)
 
     def runs_between(self, before: Unit, after: Unit) -> bool:
         """Whether a running header or footer stands between two units."""

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from app.opening import any_stamp, index_stamp, open_embedder, open_sparse, open
 from app.settings import Settings, read_settings
 from app.types import Document, FloatArray, Removed
 from ingest import reindexing
-from ingest.captioning import Captioning, open_captioning
+from ingest.captioning import open_captioning
 from ingest.chunking import read_chunker
 from ingest.cli import OK, SOME_FAILED, UNAVAILABLE, USAGE, parse_arguments
 from ingest.commands import fetch as fetch_command
@@ -30,9 +30,10 @@ from ingest.commands import graph as graph_commands
 from ingest.formats.ocr import INSTALL, is_installed
 from ingest.indexing import Index
 from ingest.pipeline import Batch, Options
-from ingest.relating import Relating, open_relating
+from ingest.relating import open_relating
 from ingest.report import JsonReport, Report, TextReport, write_json, write_metrics
 from ingest.sidecars import Sidecars
+from ingest.situating import open_situating
 from ingest.sources import Source, find_sources
 from ingest.verification import problems
 
@@ -104,16 +105,24 @@ async def execute(options: argparse.Namespace, open_index: OpenIndex) -> int:
     command = commands[options.command]
     try:
         return await command(options, settings, open_index, report)
+    except InvalidOptions as error:
+        report.error(f"settings: {error}")
+        return USAGE
     except (SextantError, OSError) as error:
         report.error(f"{error}")
         return UNAVAILABLE
 
 
 async def _ingest(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
-    async with open_captioning(settings) as captioning, open_relating(settings) as relating:
+    async with (
+        open_captioning(settings) as captioning,
+        open_relating(settings) as relating,
+        open_situating(settings, read_chunker(settings.chunker)) as situating,
+    ):
         if options.dry_run:
             captioning = None
-        return await _add(options, settings, open_index, report, captioning, relating)
+        models = Options(captioning=captioning, relating=relating, situating=situating)
+        return await _add(options, settings, open_index, report, models)
 
 
 async def _add(
@@ -121,8 +130,7 @@ async def _add(
     settings: Settings,
     open_index: OpenIndex,
     report: Report,
-    captioning: Captioning | None,
-    relating: Relating | None,
+    models: Options,
 ) -> int:
     sources = await asyncio.to_thread(lambda: list(find_sources(options.paths)))
     if not any(source.problem is None for source in sources):
@@ -133,7 +141,8 @@ async def _add(
     ocr = options.ocr or settings.ocr
     if ocr != "off" and not is_installed():
         report.note(f"Pictures of text stay unread; to read them, install {INSTALL}")
-    limits = Options(
+    limits = replace(
+        models,
         tenant=options.tenant,
         acl=options.acl,
         workers=min(options.workers, len(sources)),
@@ -143,8 +152,6 @@ async def _add(
         graph=settings.graph,
         ocr=ocr,
         sidecars=options.metadata or Sidecars(),
-        captioning=captioning,
-        relating=relating,
         abandoned_after=_SHARED_FOR if settings.qdrant_url else timedelta(0),
     )
     if options.dry_run:

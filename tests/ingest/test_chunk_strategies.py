@@ -136,7 +136,7 @@ def test_names_hold_what_is_not_the_default() -> None:
     ("spec", "message"),
     [
         ("words", "no chunker 'words'; there are structure, fixed, sentence, parent, cohesion"),
-        ("structure:overlap=3", "no parameter 'overlap'; it has max_tokens, header, tables"),
+        ("structure:overlap=3", "no parameter 'overlap'; it has max_tokens, header, situate, tables"),
         ("structure:header=all", "one of none, document, section"),
         ("structure:max_tokens=5", "a whole number from 16 is wanted"),
         ("fixed:overlap=", "a whole number from 0 is wanted"),
