@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     _calibrate(
         commands.add_parser("calibrate", parents=[output], help="fit crag's grader, or agentic's hops, to a collection")
     )
+    _scan(commands.add_parser("scan", parents=[output], help="how deep a flat scan reads to count as the graph does"))
     _stress(commands.add_parser("stress", parents=[subject], help="answers over a collection made worse"))
     _rerank(commands.add_parser("rerank", parents=[output], help="what a cross-encoder adds, alone and fused"))
     _injections(commands.add_parser("injections", parents=[output], help="orders planted in filings: is any obeyed"))
@@ -212,6 +213,14 @@ def _rerank(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--depth", metavar="N", type=_positive, default=30, help="candidates that are scored anew (default: 30)")
     add("--sample", metavar="N", type=_positive, default=200, help="queries drawn of each set (default: 200)")
+
+
+def _scan(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--questions", metavar="FILE", type=Path, required=True, help="JSONL file with evidence pages")
+    add("--data-dir", metavar="DIR", type=Path, help="whose index is asked (default: DATA_DIR)")
+    add("--class", dest="kinds", metavar="C,D", default="global", help="of these classes (default: global)")
+    add("--limit", metavar="N", type=_positive, help="only the first N questions")
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:

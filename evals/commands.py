@@ -26,6 +26,7 @@ from evals import (
     residuals,
     retrieval,
     routes,
+    scanning,
     subjects,
 )
 from evals.asking import Asking, ReplyLog
@@ -241,6 +242,16 @@ async def ir_command(options: argparse.Namespace) -> int:
     return fail(f"BM25 is below its baseline on {', '.join(short)}", VIOLATED) if short else OK
 
 
+async def scan_command(options: argparse.Namespace) -> int:
+    settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
+    async with open_ports(settings) as ports:
+        found = await scanning.run(ports, _questions(options))
+    if not found.questions:
+        raise UsageError(f"no question of class {options.kinds} has several evidence pages")
+    _write(json.dumps(asdict(found), indent=2) if options.json else scanning.table(found))
+    return OK
+
+
 async def calibrate_command(options: argparse.Namespace) -> int:
     questions = load_questions(options.questions)[: options.limit]
     settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
@@ -366,6 +377,7 @@ def _write(text: str) -> None:
 
 
 COMMANDS = {
+    "scan": scan_command,
     "retrieval": retrieval_command,
     "citations": citations_command,
     "figures": figures_command,
