@@ -19,6 +19,7 @@ import httpx
 
 from app.errors import DocumentError
 from ingest.formats.submission import is_submission
+from ingest.resuming import Partial, TooLarge, Unusable
 from ingest.sidecars import is_sidecar
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE)
@@ -227,33 +228,54 @@ def _download(source: Source, folder: Path, max_bytes: int) -> LocalFile:
     suffix = Path(unquote(urlsplit(source.uri).path)).suffix
     kept = suffix if _SUFFIX.fullmatch(suffix) else ""
     path = folder / f"{hashlib.sha256(source.uri.encode()).hexdigest()[:16]}{kept}"
-    digest, size = hashlib.sha256(), 0
     try:
-        with path.open("wb") as copy:
-            for block in _blocks(source.location):
-                size += len(block)
-                if size > max_bytes:
-                    raise DocumentError(f"more than the limit of {max_bytes} bytes", "too_large")
-                digest.update(block)
-                copy.write(block)
+        if source.location.lower().startswith(("http://", "https://")):
+            _over_http(source.location, path, max_bytes)
+        else:
+            _from_file_system(source.location, path, max_bytes)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    return LocalFile(path, digest.hexdigest(), size)
+    return LocalFile(path, hash_file(path), path.stat().st_size)
 
 
-def _blocks(url: str) -> Iterator[bytes]:
-    """A server that stalls is left after 30 s; one that trickles, after _MOST_SECONDS."""
-    deadline = time.monotonic() + _MOST_SECONDS
-    if url.lower().startswith(("http://", "https://")):
-        with httpx.stream("GET", url, follow_redirects=True, timeout=30.0) as response:
+def _over_http(url: str, path: Path, max_bytes: int) -> None:
+    """Goes on where a connection broke, as long as each brings more. A server that stalls is left after 30 s."""
+    part, most, deadline = Partial.beside(path), 0, time.monotonic() + _MOST_SECONDS
+    try:
+        while True:
+            try:
+                _stream(url, part, max_bytes, deadline)
+                part.finish(path, max_bytes)
+                return
+            except (httpx.TransportError, Unusable):
+                if part.size <= most:
+                    raise
+                most = part.size
+    except TooLarge:
+        raise DocumentError(f"more than the limit of {max_bytes} bytes", "too_large") from None
+    finally:
+        part.discard()
+
+
+def _stream(url: str, part: Partial, max_bytes: int, deadline: float) -> None:
+    with httpx.stream("GET", url, follow_redirects=True, timeout=30.0, headers=part.headers()) as response:
+        if response.status_code != httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
             response.raise_for_status()
-            for block in response.iter_bytes():
+        with part.opened(response) as file:
+            for block in response.iter_raw():
                 if time.monotonic() > deadline:
                     raise DocumentError(f"not downloaded within {_MOST_SECONDS:.0f} s", "timeout")
-                yield block
-        return
+                file.write(block)
+                if file.tell() > max_bytes:
+                    raise TooLarge
+
+
+def _from_file_system(url: str, path: Path, max_bytes: int) -> None:
+    size = 0
     opened: IO[bytes] | Any
-    with fsspec.open(url, "rb") as opened:
+    with fsspec.open(url, "rb") as opened, path.open("wb") as copy:
         while block := opened.read(_BLOCK):
-            yield block
+            size += copy.write(block)
+            if size > max_bytes:
+                raise DocumentError(f"more than the limit of {max_bytes} bytes", "too_large")

@@ -6,7 +6,6 @@ https://www.sec.gov/os/accessing-edgar-data
 import asyncio
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,6 +18,7 @@ import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from app.errors import InvalidInput, NotFound, Unavailable
+from ingest.resuming import Partial, Unusable
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -31,6 +31,12 @@ _LONGEST_WAIT_S = 900.0
 _WITHIN_S = 60.0
 """Without a byte."""
 _FRESH_S = 3600.0
+_ANSWERS = (
+    httpx.codes.OK,
+    httpx.codes.PARTIAL_CONTENT,
+    httpx.codes.NOT_MODIFIED,
+    httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE,
+)
 _AGENT = re.compile(r"(?=.*[^\W\d_]{2}.*\s|.*\s\S*[^\W\d_]{2}).*\S@\S+\.\S+.*")
 _TOO_FAST = re.compile(rb"request rate threshold", re.I)
 
@@ -121,7 +127,10 @@ class Edgar:
         return body
 
     async def download(self, url: str, path: Path) -> int:
-        """The file's bytes, written when all have arrived; returns how many. Raises NotFound, Unavailable, OSError."""
+        """The file's bytes, there when all have arrived; returns how many. Raises NotFound, Unavailable, OSError.
+
+        What a broken connection or a killed run has left is gone on with.
+        """
         return await self._retrying(self._file, url, path)
 
     async def _wait_turn(self, request: httpx.Request) -> None:
@@ -132,26 +141,24 @@ class Edgar:
             return response, await response.aread()
 
     async def _file(self, url: str, path: Path) -> int:
-        part = path.with_name(f".{path.name}.part")
-        part.parent.mkdir(parents=True, exist_ok=True)
+        part = Partial.beside(path)
         try:
-            async with self._answer(url, {}) as response:
-                with part.open("wb") as file:
-                    async for block in response.aiter_bytes():
+            async with self._answer(url, part.headers("gzip")) as response:
+                with part.opened(response) as file:
+                    async for block in response.aiter_raw():
                         file.write(block)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    size = file.tell()
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-        return size
+            return part.finish(path)
+        except Unusable as error:
+            raise _Transient(str(error)) from error
+        except NotFound:
+            part.discard()
+            raise
 
     @asynccontextmanager
     async def _answer(self, url: str, headers: dict[str, str]) -> AsyncIterator[httpx.Response]:
         try:
             async with self._client.stream("GET", url, headers=headers) as response:
-                if response.status_code not in (httpx.codes.OK, httpx.codes.NOT_MODIFIED):
+                if response.status_code not in _ANSWERS:
                     raise self._refusal(response, await response.aread())
                 yield response
         except (httpx.TransportError, httpx.DecodingError) as error:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -42,12 +43,16 @@ class EdgarServer:
     def __init__(self) -> None:
         self.url = ""
         self.per_second = 10
+        self.ranges = True
+        """Whether it knows Range."""
+        self.sent = 0
+        """Bytes of bodies."""
         self.bodies: dict[str, bytes] = {}
         self.asked: list[tuple[float, str, int]] = []
         """Time in seconds, path and status of each reply."""
         self.agents: set[str | None] = set()
         self.script: dict[str, deque[str]] = {}
-        """By path, what goes wrong with the next requests: 429, 403, 500, cut; anything else is all well."""
+        """By path, what goes wrong with the next requests: 429, 403, 500, cut, stop; anything else is all well."""
         self._counted: deque[float] = deque()
         self._lock = threading.Lock()
         self.hold("/files/company_tickers.json", {"0": {"cik_str": int(CIK), "ticker": "ORR", "title": "Orrin"}})
@@ -105,6 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.edgar.bodies.get(self.path)
         if trouble in ("undeclared", "403"):
             self.reply(403, UNDECLARED if trouble == "undeclared" else TOO_FAST)
+        elif trouble == "stop":
+            self.reply(410, b"")
         elif trouble in ("429", "500"):
             self.reply(int(trouble), b"", [("Retry-After", "1")] if trouble == "429" else [])
         elif body is None:
@@ -119,9 +126,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = [("ETag", tag)]
         if "gzip" in self.headers["Accept-Encoding"]:
-            body = gzip.compress(body)
+            body = gzip.compress(body, mtime=0)
             headers.append(("Content-Encoding", "gzip"))
-        self.reply(200, body, headers, cut=cut)
+        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers["Range"] or "")
+        if wanted is None or self.headers["If-Range"] != tag or not self.edgar.ranges:
+            self.reply(200, body, headers, cut=cut)
+            return
+        start = int(wanted[1])
+        if start >= len(body):
+            self.reply(416, b"")
+        else:
+            headers.append(("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}"))
+            self.reply(206, body[start:], headers, cut=cut)
 
     def reply(self, status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), *, cut: bool = False) -> None:
         self.edgar.asked.append((time.monotonic(), self.path, status))
@@ -130,7 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
+        sent = body[: len(body) // 2] if cut else body
+        self.edgar.sent += len(sent)
+        self.wfile.write(sent)
         self.close_connection = cut
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name

@@ -1,6 +1,7 @@
 """Fetching from a server that behaves as EDGAR does, over real connections."""
 
 import asyncio
+import gzip
 import json
 import os
 import time
@@ -227,7 +228,49 @@ async def test_a_server_that_stays_down_is_left(server: EdgarServer, client: Edg
     server.fail(ANNUAL, *["cut"] * 9)
     with pytest.raises(Unavailable, match="the connection broke"):
         await client.download(server.url + ANNUAL, tmp_path / "a")
-    assert os.listdir(tmp_path) == []
+    assert sorted(os.listdir(tmp_path)) == [".a.part", ".a.part.json"], "for the next run to go on with"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("ranges", "changed", "statuses"),
+    [
+        (True, False, {200: 1, 206: 2}),
+        (False, False, {200: 3}),
+        (True, True, {200: 2, 206: 1}),
+    ],
+    ids=["ranges", "no ranges", "another version"],
+)
+async def test_what_was_cut_is_gone_on_with_if_it_is_still_the_same(
+    server: EdgarServer, client: Edgar, tmp_path: Path, ranges: bool, changed: bool, statuses: dict[int, int]
+) -> None:
+    server.ranges = ranges
+    whole = len(gzip.compress(server.bodies[ANNUAL], mtime=0))
+    server.fail(ANNUAL, "cut", *["stop"] * 9)
+    with pytest.raises(Unavailable, match="EDGAR answered HTTP 410"):
+        await client.download(server.url + ANNUAL, tmp_path / "a")
+    assert (tmp_path / ".a.part").stat().st_size == whole // 2
+    if changed:
+        server.bodies[ANNUAL] = bytes(range(256)) * 99
+    server.fail(ANNUAL, "cut")
+    assert await client.download(server.url + ANNUAL, tmp_path / "a") == len(server.bodies[ANNUAL])
+    assert (tmp_path / "a").read_bytes() == server.bodies[ANNUAL]
+    assert os.listdir(tmp_path) == ["a"]
+    assert {status: count for status, count in server.statuses().items() if status != 410} == statuses
+    if ranges and not changed:
+        assert server.sent == whole, "no byte was sent twice"
+
+
+@pytest.mark.anyio
+async def test_what_is_longer_than_the_file_is_begun_anew(server: EdgarServer, client: Edgar, tmp_path: Path) -> None:
+    server.fail(ANNUAL, "cut", "stop")
+    with pytest.raises(Unavailable):
+        await client.download(server.url + ANNUAL, tmp_path / "a")
+    with (tmp_path / ".a.part").open("ab") as file:
+        file.write(bytes(100_000))
+    await client.download(server.url + ANNUAL, tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == server.bodies[ANNUAL]
+    assert server.statuses() == {200: 2, 410: 1, 416: 1}
 
 
 @pytest.mark.anyio

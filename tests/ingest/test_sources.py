@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 import os
 import threading
@@ -248,3 +249,64 @@ def test_a_server_that_trickles_is_left(tmp_path: Path, server: str, monkeypatch
 )
 def test_a_name_is_shown_printable(name: str, shown: str) -> None:
     assert Source(f"file:///{name}", name).shown == shown
+
+
+LONG = bytes(range(256)) * 400
+
+
+class Cutting(BaseHTTPRequestHandler):
+    """Sends a third of the file at most, then hangs up; `/gzip.pdf` comes encoded though nobody asked for it."""
+
+    ranges: list[str | None] = []  # noqa: RUF012  for all requests
+
+    def do_GET(self) -> None:
+        wanted = self.headers["Range"]
+        self.ranges.append(wanted)
+        known = self.path != "/forgetful.pdf" and self.headers["If-Range"] == '"1"'
+        start = int(wanted[len("bytes=") : -1]) if wanted and known else 0
+        coded = self.path == "/gzip.pdf"
+        body = gzip.compress(bytes(300_000)) if coded else LONG[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", str(len(body)))
+        if coded:
+            self.send_header("Content-Encoding", "gzip")
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(LONG) - 1}/{len(LONG)}")
+        self.end_headers()
+        self.wfile.write(body if coded else body[: len(LONG) // 3 + 1])
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def cutting() -> Iterator[str]:
+    Cutting.ranges.clear()
+    with HTTPServer(("127.0.0.1", 0), Cutting) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+def test_a_download_goes_on_where_its_connection_broke(tmp_path: Path, cutting: str) -> None:
+    file = fetch(Source(f"{cutting}/a.pdf", f"{cutting}/a.pdf"), tmp_path, 1_000_000)
+    assert file.path.read_bytes() == LONG
+    assert Cutting.ranges == [None, "bytes=34134-", "bytes=68268-"]
+    assert list(tmp_path.iterdir()) == [file.path]
+
+
+def test_where_a_server_cannot_go_on_and_always_breaks_it_is_left(tmp_path: Path, cutting: str) -> None:
+    with pytest.raises(DocumentError, match="peer closed connection"):
+        fetch(Source(f"{cutting}/forgetful.pdf", f"{cutting}/forgetful.pdf"), tmp_path, 1_000_000)
+    assert len(Cutting.ranges) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_comes_encoded_is_decoded_within_the_limit(tmp_path: Path, cutting: str) -> None:
+    source = Source(f"{cutting}/gzip.pdf", f"{cutting}/gzip.pdf")
+    assert fetch(source, tmp_path, 300_000).path.read_bytes() == bytes(300_000)
+    with pytest.raises(DocumentError, match="more than the limit of 299999 bytes"):
+        fetch(source, tmp_path, 299_999)
