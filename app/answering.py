@@ -9,6 +9,8 @@ from app import prompts
 from app.evidence import sentences
 from app.evidence.citations import Cited, cite
 from app.evidence.conflicts import contradictions
+from app.question.reading import read
+from app.retrieval.grading import missing
 from app.retrieval.widening import widened
 from app.sequence import marginalised
 from app.tools import Tools
@@ -33,6 +35,19 @@ _REASONS: dict[AbstainReason, str] = {
 
 Decoding: TypeAlias = Literal["joint", "sequence"]
 """From all passages at once, or from each alone and the most probable answer of all (`app.sequence`)."""
+
+
+async def answer_if_held(question: Question, hits: Sequence[Hit], tools: Tools) -> Answer:
+    """`answer_from`, or a refusal before anything is written where the index cannot hold what the question is about.
+
+    That is a company without a filing that no passage mentions, or a period after the last filing: a passage of another
+    company or year answers neither.
+    """
+    absent = missing(question.text, read(question.text, await tools.catalogue()), hits) if hits else ()
+    if not absent:
+        return await answer_from(question, hits, tools)
+    tools.emit("passages", hits)
+    return abstain("off_corpus", hits, f"the index holds nothing of {', '.join(absent)}")
 
 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:

@@ -144,6 +144,7 @@ class Tools:
     """Whether generated text is wanted piece by piece, as `token` events."""
     trace: list[TraceStep] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
+    listed: Sequence[Document] | None = None
 
     @property
     def cost(self) -> Cost:
@@ -242,9 +243,11 @@ class Tools:
             return results
 
     async def catalogue(self) -> Sequence[Document]:
-        """The filings the caller may see."""
-        async with self._step("catalogue"):
-            return await self.ports.catalogue.documents(self.access)
+        """The filings the caller may see, listed once."""
+        if self.listed is None:
+            async with self._step("catalogue"):
+                self.listed = await self.ports.catalogue.documents(self.access)
+        return self.listed
 
     async def rerank(self, query: str, hits: Sequence[Hit]) -> list[float]:
         """A cross-encoder score per hit, in the hits' order."""

@@ -3,9 +3,11 @@
 import pytest
 
 from app.answering import answer_from
+from app.architectures.hybrid import Hybrid
 from app.prompts import REFUSAL
 from app.tools import Tools
 from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question, Unsupported
+from tests.conftest import MakePorts
 from tests.fakes import ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
@@ -89,3 +91,16 @@ async def test_a_filter_that_no_filing_matches_is_told_what_there_is() -> None:
     answer = await answer_from(Question("net revenue?", where=where), (), tools)
     assert answer.reason == "no_passages"
     assert answer.notes == ("no filing has company 'acme'; there are: Acme Corp",)
+
+
+async def test_what_the_index_cannot_hold_is_refused_before_anything_is_written(make_ports: MakePorts) -> None:
+    """A company without a filing, or a year after the last one: no call is made for either."""
+    for question in ("What was Wexhall Corporation's debt?", "What was the debt of Acme in 2031?"):
+        tools = Tools(await make_ports(ScriptedGenerator(["Debt was $4 million [1]."])))
+        answer = await Hybrid().answer(Question(question), tools)
+        assert answer.reason == "off_corpus"
+        assert answer.passages
+        assert [note for note in answer.notes if note.startswith("the index holds nothing of")]
+        assert tools.cost.llm_calls == 0
+    tools = Tools(await make_ports(ScriptedGenerator(["Debt was $4 million [1]."])))
+    assert not (await Hybrid().answer(Question("What debt will Acme have due in 2031?"), tools)).abstained

@@ -9,7 +9,7 @@ from app.agent.findings import Finding, joined
 from app.agent.hops import Lead, leads, points_beyond, residual, resolved
 from app.agent.series import Line, common_line, own_columns, printed
 from app.agent.threshold import Follow
-from app.answering import abstain, answer_from, told
+from app.answering import abstain, answer_if_held, told
 from app.computing.changes import Change, asked_change
 from app.computing.formulas import asked_formula
 from app.computing.lookups import Looked, asked_lookup
@@ -176,7 +176,7 @@ class Controller:
             if looked is not None and looked.whole:
                 return Finding(part.about, looked.answer)
             hits = await self._searched(part, asked)
-            return Finding(part.about, _led(looked, await answer_from(asked, hits, self.actions.tools), room))
+            return Finding(part.about, _led(looked, await answer_if_held(asked, hits, self.actions.tools), room))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
 
@@ -201,7 +201,7 @@ class Controller:
         try:
             if self.follow == "direction":
                 hits = await self._along()
-                return await answer_from(self.question, hits, self.tools)
+                return await answer_if_held(self.question, hits, self.tools)
             first = await self._first()
             hits = first[: self.question.k]
             if (lead := await self._lead(first)) is not None:
@@ -211,8 +211,8 @@ class Controller:
                     return told(whole, self.tools)
                 hits = list(whole.passages)
             if looked is None:
-                return await answer_from(self.question, hits, self.tools)
-            rest = await answer_from(self.question, hits, self.actions.tools)
+                return await answer_if_held(self.question, hits, self.tools)
+            rest = await answer_if_held(self.question, hits, self.actions.tools)
             return told(_led(looked, rest, self.question.k), self.tools)
         except STOPPED as error:
             return abstain("limit", hits, self.actions.stopped(error))

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from app.answering import answer_from
+from app.answering import answer_from, answer_if_held
 from app.question.rewriting import Rewrite
 from app.retrieval.search import Retrieval
 from app.tools import Tools
@@ -47,7 +47,8 @@ class Hybrid:
     ] = "none"
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
-        return await answer_from(question, await self.retrieve(question, tools), tools)
+        answer = answer_if_held if self.query_filters else answer_from
+        return await answer(question, await self.retrieve(question, tools), tools)
 
     async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
         """The k best passages."""

@@ -112,8 +112,13 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
         latest,
         relaxed,
         () if companies else strangers(question),
-        () if _OUTLOOK.search(question) or _EVENT.search(question) else _beyond(catalogue, companies, periods),
+        () if looks_ahead(question) else _beyond(catalogue, companies, periods),
     )
+
+
+def looks_ahead(question: str) -> bool:
+    """Whether it asks for what a filing says of later times than its own period."""
+    return bool(_OUTLOOK.search(question) or _EVENT.search(question))
 
 
 def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms: Sequence[str]) -> list[Document]:

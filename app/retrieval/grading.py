@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.evidence.statements import Subject, match, statements, subject_of, tells_of
 from app.question.periods import named_periods
-from app.question.reading import Reading
+from app.question.reading import Reading, looks_ahead
 from app.tools import Tools
 from app.types import Hit, LegRank
 
@@ -84,10 +84,11 @@ def features(question: str, reading: Reading, hits: Sequence[Hit]) -> list[tuple
 
 def missing(question: str, reading: Reading, hits: Sequence[Hit]) -> tuple[str, ...]:
     """What the question is about and the index cannot answer for: companies without a filing that no passage mentions,
-    periods after the last filing of the companies named, and periods if the passages tell of none."""
+    periods after the last filing of the companies named, and periods if the passages tell of none, unless it looks
+    ahead."""
     said = "\n".join(hit.chunk.searchable for hit in hits) if reading.strangers else ""
     absent = tuple(name for name in reading.strangers if name not in said)
-    periods = named_periods(question)
+    periods = () if looks_ahead(question) else named_periods(question)
     if periods and hits and not any(tells_of(hit.chunk, period) for hit in hits for period in periods):
         return (*absent, *map(str, periods))
     return (*absent, *reading.beyond)

@@ -90,7 +90,7 @@ COST: dict[str, Row] = {
     ),
     # The question names nobody, so hybrid is taken; its citation verifies, so nothing else is tried.
     "auto": Row(
-        steps=("catalogue", "route", "catalogue", "read", "embed", "search", "generate", "pages"),
+        steps=("catalogue", "route", "read", "embed", "search", "generate", "pages"),
         ops={"dense": 3, "sparse": 3},
         ops_source="bound",
         llm_calls={"answer": 1},
