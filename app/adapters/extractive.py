@@ -1,6 +1,7 @@
 """The generator without a model: the best supported sentences and table rows of the passages, quoted as they stand."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -28,6 +29,8 @@ from app.evidence.statements import (
 from app.ports import Embedder
 from app.types import Generation, OpKind, Prompt
 
+_WORD = re.compile("[a-z]")
+"""A question of which only the year can be read, as one in Chinese, has an answer in every sentence of that year."""
 Scores: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -117,7 +120,7 @@ class ExtractiveGenerator:
         ]
         pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
         pool = [s for s in pool if counts(s)] if HOW_MANY.search(prompt.question) else pool
-        if not pool or not subject.weights:
+        if not pool or not any(map(_WORD.search, subject.weights)):
             return Generation("", abstained="not_supported")
         return self.draft(prompt.question, subject, pool)
 

@@ -1,6 +1,7 @@
 """Request bodies on the wire, checked and cleaned by pydantic."""
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 import orjson
@@ -26,7 +27,14 @@ _MOST_SECONDS = 3600.0
 
 
 def _clean(value: Any) -> Any:
-    return _CONTROL.sub(" ", value) if isinstance(value, str) else value
+    return _plain(_CONTROL.sub(" ", value)) if isinstance(value, str) else value
+
+
+def _plain(text: str) -> str:
+    """Full-width letters as others write them, and every script's digits as 0 to 9: a year is to be seen as one."""
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in unicodedata.normalize("NFKC", text))
 
 
 def _worded(text: str) -> str:
@@ -55,7 +63,7 @@ QuestionText = Annotated[
     BeforeValidator(_clean),
     AfterValidator(_worded),
 ]
-"""Control characters become spaces, white space at the ends goes; without a letter nothing is asked."""
+"""Digits and widths are plain, control characters spaces, the ends bare; without a letter nothing is asked."""
 
 NotBool = BeforeValidator(_no_truth_value)
 """JSON's true is no 1."""

@@ -4,7 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_FISCAL = re.compile(r"\b(?:FY\s?'?)?(?P<year>(?:19|20)\d\d)\b|\bFY\s?'?(?P<short>\d\d)\b", re.I)
+_FISCAL = re.compile(
+    r"\b(?:FY\s?'?)?(?P<year>(?:19|20)\d\d)\b|\bFY\s?'?(?P<short>\d\d)\b"
+    r"|\b(?:in|during|year)\s+(?P<far>1[0-8]\d\d|2[1-9]\d\d)(?=\s*(?:[.,;?!]|$))",  # not "in 1500 stores"
+    re.I,
+)
 _ENDED = re.compile(
     r"\b(?P<month>january|february|march|april|may|june|july|august|september|october|november|december)\s+"
     r"(?P<day>\d{1,2}),?\s+(?P<year>(?:19|20)\d\d)\b",
@@ -54,7 +58,7 @@ def without_periods(text: str, periods: Sequence[Period]) -> str:
 
 
 def _year(match: re.Match[str]) -> Period:
-    return Period(int(match["year"] or f"20{match['short']}"))
+    return Period(int(match["year"] or match["far"] or f"20{match['short']}"))
 
 
 def _day(match: re.Match[str]) -> Period:

@@ -49,6 +49,12 @@ async def test_it_quotes_what_is_asked(question: str, begins: str) -> None:
     assert (await ask(question)).text.startswith(begins)
 
 
+@pytest.mark.parametrize("question", ["2021年の売上高はいくらですか", "Каковы продажи в 2021 году?", "2021"])
+async def test_of_a_question_without_a_word_it_knows_it_makes_nothing(question: str) -> None:
+    told = hit("We had 12 mills in 2021.", 1)
+    assert (await ask(question, (told,))).abstained == "not_supported"
+
+
 async def test_a_line_named_is_its_own_row_of_the_statement_and_no_part_of_it() -> None:
     table = "Cost of revenue:\nProducts sold 600 500\nTotal cost of revenue 900 850\nOperating expenses 90 80"
     [statement] = [hit(table, 1, kind="table")]

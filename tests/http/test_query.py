@@ -126,6 +126,13 @@ async def test_control_characters_become_spaces(make_client: MakeClient, make_po
     assert generator.prompts[0].question == "what debt?"
 
 
+async def test_other_digits_and_widths_are_plain(make_client: MakeClient, make_ports: MakePorts) -> None:
+    generator = ScriptedGenerator(["Debt was $4 million [1]."])
+    async with make_client(await make_ports(generator)) as client:
+        await client.post("/query/naive", json={"question": "ｄｅｂｔ　ｉｎ ２０２３ or ٢٠٢٤, naïve 😀"})
+    assert generator.prompts[0].question == "debt in 2023 or 2024, naïve 😀"
+
+
 async def test_compare_gives_a_result_or_a_problem_per_architecture(
     make_client: MakeClient, make_ports: MakePorts
 ) -> None:

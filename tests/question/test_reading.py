@@ -88,6 +88,8 @@ def test_each_company_is_narrowed_for_itself() -> None:
         ("from 2016 to 2018", ["2016", "2018"]),
         ("Q2 2023, 2022 Q4, the first quarter of fiscal 2021", ["Q2 2023", "Q1 2021", "Q4 2022"]),
         ("three months ended July 1, 2023 and in 2022", ["2023-07-01", "2022"]),
+        ("assets in 1887? And in 2150", ["1887", "2150"]),
+        ("sold in 1500 stores, in 1500 of them", []),
         ("no period: 10-K, $1,577, 20190", []),
     ],
 )
