@@ -3,24 +3,26 @@
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
 from app.answering import abstain, answer_from
 from app.architectures.hybrid import Hybrid
-from app.errors import Unavailable
+from app.errors import LimitExceeded, Unavailable
 from app.evidence.citations import cite
 from app.graph.asking import Asked, Mode, asked, role_of
 from app.graph.communities import Community, helpfulness
 from app.graph.counting import counted, resectored, scope
 from app.graph.neighbourhood import around, ranked
 from app.graph.sectors import named_sectors
+from app.graph.summaries import Sentence, extracted, pointed_out, telling_passages
+from app.graph.summaries import asked as asked_of
 from app.graph.telling import told
 from app.question.reading import narrowed
 from app.retrieval.fusion import in_order, rrf
 from app.tools import Tools
-from app.types import Answer, Entity, Filter, Hit, Question
+from app.types import Answer, Chunk, Entity, Filter, Hit, Question
 
 _POOL = 100
 """Passages of the walk's ranking that are fused."""
@@ -34,6 +36,24 @@ _NONE = (
     "this index keeps no graph that you may see; derive it with `sextant-ingest graph`, or ingest with GRAPH=true. "
     "Until then mode=auto answers from passages alone"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A community beside a question."""
+
+    helpfulness: int
+    """0 to 100."""
+    community: Community
+    summary: tuple[Sentence, ...]
+    passages: tuple[Chunk, ...]
+    """What the summary is made from."""
+    by_model: bool = False
+
+    def as_trace(self) -> dict[str, Any]:
+        of, told = self.community, [sentence.as_trace() for sentence in self.summary]
+        known = {"label": of.label, "level": of.level, "companies": of.companies}
+        return {"helpfulness": self.helpfulness, **known, "summary": told, "by_model": self.by_model}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +74,13 @@ class Graph:
     seeds: Annotated[int, Field(ge=0, le=100, description="Passages from which the walk starts, besides names.")] = 20
     damping: Annotated[float, Field(ge=0, lt=1, description="Of the walk: the share of steps that are followed.")] = 0.5
     communities: Annotated[int, Field(ge=1, le=50, description="Most helpful communities that are reduced.")] = 8
+    summaries: Annotated[
+        Literal["extractive", "llm"],
+        Field(
+            description="What is said of each of those communities, and how helpful it is: sentences and a search's "
+            "scores, or an LLM call each within the request's limits. Either way every sentence is a slice of a page."
+        ),
+    ] = "extractive"
     weight: Annotated[float, Field(ge=0, le=100, description="Of the walk's ranking against dense and BM25.")] = 1.0
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
@@ -100,22 +127,45 @@ class Graph:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
             where = question.where
             found = await Hybrid().fused(question, question.text, where, tools)
-        mapped = await self._mapped(found, where, tools) if mode in ("global", "drift") else []
+        mapped = await self._mapped(question, found, where, tools) if mode in ("global", "drift") else []
         if mode == "global" and mapped:
             return rrf({"search": found, "map": reduced(found, mapped)})[: question.k]
-        keys = [key for community in mapped[:_DRIFT] for key in community.keys]
+        keys = [key for each in mapped[:_DRIFT] for key in each.community.keys]
         reach = question.where if role_of(question.text) in _BEYOND or keys else where
         return await self._walked(question, reach, found, keys, tools)
 
-    async def _mapped(self, found: Sequence[Hit], where: Filter, tools: Tools) -> list[Community]:
+    async def _mapped(self, question: Question, found: Sequence[Hit], where: Filter, tools: Tools) -> list[Mapped]:
         """The communities that help, the most helpful first; the trace has all that are above 0 of 100."""
         weights = {hit.chunk.id: hit.score for hit in found}
         scored = graded(await tools.communities(where), weights)[: self.communities]
-        shown = [{"helpfulness": n, "label": c.label, "level": c.level, "companies": c.companies} for n, c in scored]
-        tools.note("map", communities=shown)
         if not scored and self.mode in ("global", "drift") and not await self._has_graph(where, tools):
             raise Unavailable(_NONE)
-        return [community for _, community in scored]
+        wanted = list(dict.fromkeys(each for _, community in scored for each in telling_passages(community)))
+        chunks = {chunk.id: chunk for chunk in (await tools.chunks(wanted, where) if wanted else [])}
+        mapped = []
+        for points, community in scored:
+            shown = [chunks[each] for each in telling_passages(community) if each in chunks]
+            mapped.append(Mapped(points, community, extracted(community, shown), tuple(shown)))
+        if self.summaries == "llm":
+            mapped = await self._asked(question, mapped, tools)
+        tools.note("map", communities=[each.as_trace() for each in mapped])
+        return mapped
+
+    async def _asked(self, question: Question, mapped: Sequence[Mapped], tools: Tools) -> list[Mapped]:
+        """Graded anew by a model, zeros dropped; beyond the request's limit of calls, less one to answer, as before."""
+        most, made = tools.limits.max_llm_calls, tools.cost.llm_calls
+        calls = len(mapped) if most is None else max(0, min(len(mapped), most - made - 1))
+        try:
+            written = await tools.generate_all([asked_of(question.text, each.passages) for each in mapped[:calls]])
+        except LimitExceeded as error:
+            tools.note("not asked", why=str(error))
+            return list(mapped)
+        graded_anew = []
+        for each, reply in zip(mapped, written, strict=False):
+            if said := pointed_out(reply.text, each.passages):
+                graded_anew.append(replace(each, helpfulness=said[0], summary=said[1], by_model=True))
+        kept = sorted((each for each in graded_anew if each.helpfulness), key=lambda each: -each.helpfulness)
+        return [*kept, *mapped[calls:]]
 
     async def _walked(
         self, question: Question, where: Filter, found: list[Hit], keys: Sequence[str], tools: Tools
@@ -148,9 +198,16 @@ def graded(communities: Iterable[Community], weights: Mapping[str, float]) -> li
     return kept
 
 
-def reduced(found: Sequence[Hit], communities: Sequence[Community]) -> list[Hit]:
-    """One passage of each community in turn, best first within it, so that all that help are heard."""
-    queues = [deque(hit for hit in found if hit.chunk.id in community.passages) for community in communities]
+def reduced(found: Sequence[Hit], mapped: Sequence[Mapped]) -> list[Hit]:
+    """One passage of each community in turn, so that all that help are heard.
+
+    Within it the search's best come first, then what its summary quotes; of a summary by a model, that comes first.
+    """
+    queues = []
+    for each in mapped:
+        searched = [hit for hit in found if hit.chunk.id in each.community.passages]
+        quoted = [Hit(sentence.chunk, 1, 0.0) for sentence in each.summary]
+        queues.append(deque([*quoted, *searched] if each.by_model else [*searched, *quoted]))
     taken: dict[str, Hit] = {}
     while any(queues):
         for queue in queues:

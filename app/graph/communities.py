@@ -35,6 +35,8 @@ class Community:
     """Mentions of its entities by chunk id."""
     companies: tuple[str, ...]
     """Whose filings mention them."""
+    names: tuple[str, ...] = ()
+    """Of its entities, as most often printed; the most mentioned first."""
 
 
 def communities(entities: Sequence[Entity], relations: Sequence[Relation]) -> tuple[Community, ...]:
@@ -95,9 +97,10 @@ def _community(
     passages: Counter[str] = Counter()
     for key in keys:
         passages.update(found[key])
-    often = sorted(keys, key=lambda key: (-names[key].total(), key))[:_LABEL]
-    label = ", ".join(names[key].most_common(1)[0][0] for key in often)
-    return Community(label, tuple(keys), level, dict(passages), tuple(sorted(set().union(*(owners[k] for k in keys)))))
+    often = sorted(keys, key=lambda key: (-names[key].total(), key))
+    spoken = tuple(names[key].most_common(1)[0][0] for key in often)
+    companies = tuple(sorted(set().union(*(owners[key] for key in keys))))
+    return Community(", ".join(spoken[:_LABEL]), tuple(keys), level, dict(passages), companies, spoken)
 
 
 def helpfulness(community: Community, weights: Mapping[str, float]) -> float:

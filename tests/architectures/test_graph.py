@@ -1,5 +1,6 @@
 """Graph: counted exactly without a model, followed from filing to filing, and silent about what is not the caller's."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,8 +11,20 @@ import pytest
 from app.architectures.graph import Graph
 from app.errors import Unavailable
 from app.tools import Ports, Tools
-from app.types import Access, Chunk, ChunkVectors, Document, DocumentMeta, Entity, Mention, Page, Question, Relation
-from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Document,
+    DocumentMeta,
+    Entity,
+    Limits,
+    Mention,
+    Page,
+    Question,
+    Relation,
+)
+from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, ScriptedGenerator, WordEncoder
 
 pytestmark = pytest.mark.anyio
 
@@ -262,3 +275,56 @@ async def test_a_phrase_of_a_filing_that_the_caller_may_not_see_is_near_to_nothi
     answer, tools = await ask(world, text, mode="count")
     assert answer.reason == "off_corpus"
     assert "zajz" not in str(tools.trace)
+
+
+async def paired_off(world: World) -> None:
+    """Two entities that stand together, and a third far from them, in each filing."""
+    for document in ("a-2022", "a-2023", "b-2023", "c-2023", "d-2023"):
+        where = replace(Question("").where, access=Access(groups=("public", "board")))
+        [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, document))], where)
+        known = [entity(chunk, f"company:{document} {name}", name) for name in ("mills", "Storms")]
+        await world.store.put_records(document, known)
+
+
+async def test_a_community_is_summed_up_in_sentences_of_pages_that_the_caller_sees(world: World) -> None:
+    await paired_off(world)
+    _, tools = await ask(world, "What are the main themes of the filings?")
+    [mapped] = [step.detail["communities"] for step in tools.trace if step.name == "map"]
+    told = [sentence for each in mapped for sentence in each["summary"]]
+    assert {(s["document_id"], s["text"]) for s in told} == {(d, WEATHER) for d in ("a-2022", "b-2023", "c-2023")}
+    assert all((s["start"], s["end"]) == (0, len(WEATHER)) for s in told)
+    assert not any(each["by_model"] for each in mapped)
+    _, board = await ask(world, "What are the main themes of the filings?", Access(groups=("board",)))
+    [mapped] = [step.detail["communities"] for step in board.trace if step.name == "map"]
+    assert {s["document_id"] for each in mapped for s in each["summary"]} == {"d-2023"}
+
+
+def graded_by_model(helpfulness: int, quote: str) -> str:
+    return json.dumps({"helpfulness": helpfulness, "points": [{"passage": 1, "quote": quote}]})
+
+
+async def test_a_model_grades_communities_and_what_it_calls_useless_is_dropped(world: World) -> None:
+    await paired_off(world)
+    first = [graded_by_model(0, WEATHER), graded_by_model(20, "Nobody said so."), graded_by_model(90, TRADE)]
+    generator = ScriptedGenerator([*first, graded_by_model(40, WEATHER), "Storms may come [1]."])
+    world.ports = replace(world.ports, generator=generator)
+    answer, tools = await ask(world, "What are the main themes of the filings?", summaries="llm")
+    [mapped] = [step.detail["communities"] for step in tools.trace if step.name == "map"]
+    assert [each["helpfulness"] for each in mapped] == [90, 40, 20]
+    assert all(each["by_model"] for each in mapped)
+    assert mapped[2]["summary"] == [], "what no page says is no sentence of it"
+    assert tools.cost.llm_calls_by_purpose == {"map": 4, "answer": 1}
+    assert answer.citations
+
+
+@pytest.mark.parametrize(("most", "maps"), [(1, 0), (3, 2)])
+async def test_the_request_s_limit_leaves_a_call_to_answer(world: World, most: int, maps: int) -> None:
+    await paired_off(world)
+    generator = ScriptedGenerator([*[graded_by_model(50, WEATHER)] * maps, "Storms may come [1]."])
+    world.ports = replace(world.ports, generator=generator)
+    tools = Tools(world.ports, limits=Limits(max_llm_calls=most))
+    answer = await Graph(summaries="llm").answer(Question("What are the main themes of the filings?"), tools)
+    assert tools.cost.llm_calls_by_purpose == ({"map": maps} if maps else {}) | {"answer": 1}
+    [mapped] = [step.detail["communities"] for step in tools.trace if step.name == "map"]
+    assert [each["by_model"] for each in mapped] == [True] * maps + [False] * (4 - maps)
+    assert answer.passages
