@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
 from app.adapters.bm25 import tokens
+from app.evidence.breakdowns import breakdown
 from app.evidence.statements import (
     HOW_MANY,
     Statement,
@@ -39,7 +40,7 @@ class Draft:
     """The lexically best statements, before the model has seen them; arrays of the shortlist's length."""
 
     subject: Subject
-    pool: int
+    pool: Sequence[Statement]
     """Statements scored."""
     short: list[Statement]
     rough: Scores
@@ -95,10 +96,12 @@ class ExtractiveGenerator:
             return draft
         scores, evidence = await self.scored(prompt.question, draft)
         ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
-        spent: dict[OpKind, int] = {"sparse": draft.pool, "dense": len(draft.short)}
+        spent: dict[OpKind, int] = {"sparse": len(draft.pool), "dense": len(draft.short)}
         chosen = self._chosen(ranked, draft.subject)
         if not chosen:
             return Generation("", ops=spent, abstained="not_supported")
+        if parts := await asyncio.to_thread(breakdown, prompt.question, draft.subject, draft.pool):
+            chosen = parts
         lines = (worded(s, shown_columns(s, prompt.question, draft.subject.periods)) for s in chosen)
         return Generation("\n".join(lines), ops=spent)
 
@@ -132,10 +135,10 @@ class ExtractiveGenerator:
         rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
         rough += self.line * np.array([bool(line_of(subject, s)) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
-        return Draft(subject, len(pool), [pool[i] for i in best], rough[best], covered[best])
+        return Draft(subject, pool, [pool[i] for i in best], rough[best], covered[best])
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
-        """The best and those near it that say something else; of several companies or lines named, the best of each."""
+        """The best and those near it that say something else; of several companies or lines named, each one's best."""
         enough = [item for item in ranked if item[2] >= self.least]
         if len(subject.companies) > 1:
             firsts = {s.chunk.meta.company: s for s, _, _ in reversed(enough)}
@@ -150,11 +153,15 @@ class ExtractiveGenerator:
         return chosen
 
     def _by_line(self, enough: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
-        """Where the best is one of several lines named, the best row of each."""
-        if len(subject.lines) < 2 or not enough or not line_of(subject, enough[0][0]):
+        """Where the best is a line named, each one's best row, of each filing that may be for the quarter named."""
+        if not enough or not line_of(subject, enough[0][0]):
             return []
-        firsts = {key: s for s, _, _ in reversed(enough) if (key := line_of(subject, s))}
-        return [firsts[key] for key in subject.lines if key in firsts][: self.most]
+        quarterly = any(period.quarter for period in subject.periods)
+        firsts: dict[tuple[str, str], Statement] = {}
+        for statement, _, _ in enough:
+            if key := line_of(subject, statement):
+                firsts.setdefault((key, statement.chunk.document_id if quarterly else ""), statement)
+        return list(firsts.values())[: self.most]
 
 
 def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:

@@ -39,7 +39,7 @@ class StatementPacker:
         ranked = [draft.short[i] for i in (-scores).argsort(kind="stable")]
         lines = {s: told(s, columns_of(s, question, draft.subject.periods)) for s in ranked}
         chosen = await self._fitting(ranked, lines)
-        spent: dict[OpKind, int] = {"sparse": draft.pool, "dense": len(draft.short)}
+        spent: dict[OpKind, int] = {"sparse": len(draft.pool), "dense": len(draft.short)}
         return Packed(_excerpts(chosen, lines), spent)
 
     def _draft(self, question: str, passages: Sequence[Hit]) -> Draft | None:

@@ -23,7 +23,7 @@ _BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _SPAN = re.compile(r"\b(three|six|nine|twelve|thirteen|twenty-six|thirty-nine)[ -](?:months?|weeks?)\b", re.IGNORECASE)
 _ON_DAY = re.compile(r"\b[A-Z][a-z]{2,8}\.? \d{1,2}\b")
-_QUARTERLY = re.compile(r"\b(?:Q[1-4]|quarter)\b", re.IGNORECASE)
+_QUARTERLY = re.compile(r"\b(?:Q[1-4]|quarter|10-?Q)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.?!:]\s)(?<!^)(?<![A-Za-z])[A-Z][a-z]{2,}(?:[A-Z][a-z]+)*\b")
 """A capitalised word that does not begin a sentence."""
 _CALENDAR = frozenset(
@@ -64,6 +64,8 @@ _NUMBER_WORD = re.compile(
     r"\d|\b(?:no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundreds?|thousands?|several)\b",
     re.I,
 )
+_HEADING = re.compile(r".*:|(?:[A-Z][A-Za-z&,-]*|and|of|the)(?: (?:[A-Z][A-Za-z&,-]*|and|of|the)){0,4}", re.DOTALL)
+"""A line of a table above rows of their own: "Earnings per share:", "North America"."""
 _SYNONYM = 0.5
 _QUARTER = {"three", "thirteen"}
 
@@ -108,7 +110,7 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
         for unit in units(hit.chunk):
             row = _row(unit.text, table)
             if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
-                group = unit.text if table and unit.text.endswith(":") else ""
+                group = unit.text if table and _HEADING.fullmatch(unit.text) else ""
                 continue
             terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))
             found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
@@ -279,7 +281,8 @@ def worded(statement: Statement, columns: Sequence[int]) -> str:
     headers = "; ".join(statement.chunk.columns[i] for i in columns)
     unit = _unit_of(statement)
     group = statement.group if not any(ch.isdigit() for ch in statement.group) else ""
-    label = plain(f"{group} {statement.row.label}").rstrip(":")
+    above = f"{group.rstrip(':')}: " if group else ""
+    label = plain(f"{above}{statement.row.label}").rstrip(":")
     return f"{label}: {plain(values)} {marker}. For {plain(headers)}{unit} {marker}."
 
 

@@ -275,6 +275,12 @@ _WHEN = frozenset(
     "differ do does it they s fy years quarters filing filings".split()
 )
 """Words that may follow those without naming a part."""
+_OTHER = re.compile(
+    r"[ -](?:impairments?|recognition|margins?|ratios?|turnover|allowances?|valuations?|polic(?:y|ies)|rates?"
+    r"|maturit(?:y|ies)|covenants?|multiples?|mix|backlog|write-?(?:offs?|downs?)|reserves?|agreements?|plans?|facilit(?:y|ies)|awards?)\b",
+    re.IGNORECASE,
+)
+"""A noun behind the line that makes it another measure: "goodwill impairment"."""
 _PARTS = re.compile(
     r"\b(?:segments?|divisions?|business(?:es)? units?|product (?:lines?|categor\w+)|categor(?:y|ies)|regions?"
     r"|geograph\w*|subsidiar\w+|per share|breakdown|broken down|comparable|organic|same-store|adjusted|non-gaap)\b",
@@ -311,6 +317,8 @@ def named_lines(question: str) -> list[tuple[str, int, int]]:
 def _narrowed(question: str, start: int, end: int) -> bool:
     before = _WORD.findall(question[:start])
     if before and before[-1].lower() not in _BEFORE and not any(ch.isdigit() for ch in before[-1]):
+        return True
+    if _OTHER.match(question, end):
         return True
     after = [word.lower() for word in _WORD.findall(question[end:])]
     while after and after[0] in ("is", "was", "were", "that"):

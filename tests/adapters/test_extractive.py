@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -67,6 +68,34 @@ async def test_a_line_named_is_its_own_row_of_the_statement_and_no_part_of_it() 
         "Operating expenses: 90, 80",
         "Cost of revenue: Total cost of revenue: 900, 850",
     ]
+
+
+async def test_a_breakdown_is_all_rows_of_its_table() -> None:
+    table = "Pumps 70 60\nValves 20 30\nService 10 5\nOther 1 1\nTotal net sales 101 96"
+    text = (await ask("What was the net sales breakdown in 2021?", (*PASSAGES, hit(table, 4, kind="table")))).text
+    assert [line.partition(" [")[0] for line in text.splitlines()] == [
+        "Pumps: 60",
+        "Valves: 30",
+        "Service: 5",
+        "Other: 1",
+        "Total net sales: 96",
+    ]
+
+
+async def test_a_quarter_that_two_filings_may_be_for_is_answered_from_both() -> None:
+    def of(end: str, fiscal: int, quarter: str, value: str, rank: int) -> Hit:
+        made = hit(f"Net sales {value}", rank, kind="table")
+        meta = replace(made.chunk.meta, form="10-Q", fiscal_year=fiscal, fiscal_period=quarter, period_end=end)
+        day = f"{date.fromisoformat(end):%B} {date.fromisoformat(end).day}, {end[:4]}"
+        columns = (f"Three months ended {day}",)
+        section = "Statements of Income"
+        return replace(
+            made, chunk=replace(made.chunk, meta=meta, columns=columns, section=section, document_id=f"d{rank}")
+        )
+
+    passages = (of("2022-09-30", 2023, "Q1", "10", 1), of("2023-03-31", 2023, "Q3", "20", 2))
+    text = (await ask("What were net sales in Q1 2023?", passages)).text
+    assert sorted(line.partition(" [")[0] for line in text.splitlines()) == ["Net sales: 10", "Net sales: 20"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from app.evidence.statements import (
     columns_of,
     core_question,
     counts,
+    like_columns,
     match,
+    shown_columns,
     statements,
     subject_of,
     tells_of,
@@ -50,6 +52,57 @@ def test_rows_know_their_group_and_datelines_are_none() -> None:
         ("Basic", "Earnings per share:"),
         ("Diluted", "Earnings per share:"),
     ]
+
+
+def test_a_short_capitalised_line_of_a_table_heads_the_rows_below() -> None:
+    found = statements(
+        [hit("North America\nNet sales 5 4\nTotal 5 4\nOther 1 1\ncash provided by\nOperations 2 2", "table")]
+    )
+    assert [(s.row.label, s.group) for s in found if s.row] == [
+        ("Net sales", "North America"),
+        ("Total", "North America"),
+        ("Other", ""),
+        ("Operations", ""),
+    ]
+
+
+def test_the_like_columns_beside() -> None:
+    columns = (
+        "Three Months Ended March 31, 2023",
+        "Nine Months Ended March 31, 2023",
+        "Part I Three Months Ended March 31, 2022",
+        "Three Months Ended March 31, 2023 Percentage Change",
+    )
+    [row] = statements([hit("Net sales 10 30 9 11", "table", columns)])
+    assert like_columns(row, [0]) == [0, 2]
+    assert like_columns(row, [1]) == [1]
+
+
+def test_a_day_is_not_headed_by_another_day_of_its_year() -> None:
+    columns = ("June 30, 2022", "December 31, 2022")
+    [row] = statements([hit("Goodwill 10 30", "table", columns)])
+    assert columns_of(row, "goodwill", (Period(2022, None, "2022-03-31"),)) == []
+    [row] = statements([hit("Goodwill 10 30", "table", ("2022", "2021"))])
+    assert columns_of(row, "goodwill", (Period(2022, None, "2022-03-31"),)) == [0]
+
+
+def test_a_change_is_shown_with_the_year_before() -> None:
+    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
+    assert columns_of(sales, "How did sales change in 2022?", (Period(2022),)) == []
+    assert shown_columns(sales, "How did sales change in 2022?", (Period(2022),)) == [0, 1]
+    assert shown_columns(sales, "sales in 2021", (Period(2021),)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("question", "core"),
+    [
+        ("Based on the balance sheet, what is goodwill? Answer in USD billions.", "what is goodwill?"),
+        ("By how much did it rise in 2022, and why?", "By how much did it rise in 2022, and why?"),
+        ("Using details shown in the statement of income, what is revenue?", "what is revenue?"),
+    ],
+)
+def test_what_instructs_the_answerer_is_no_part_of_the_question(question: str, core: str) -> None:
+    assert core_question(question) == core
 
 
 def test_sentences_are_statements_and_headings_are_not() -> None:

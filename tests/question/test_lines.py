@@ -37,6 +37,8 @@ def test_lines_of_the_whole_company(question: str, keys: list[str]) -> None:
         "What was the revenue breakdown in 2022?",
         "What were comparable sales in 2022?",
         "What was net income per share?",
+        "What goodwill impairment was recorded?",
+        "What is the inventory valuation allowance?",
         "Who is the auditor?",
     ],
 )
