@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
 
+from app.raised import RAISED
 from app.types import Chunk, DocumentMeta, Figure, Page
 from ingest.extraction.column_periods import DAY, FiscalYears, fiscal_years, period_of, row_period
 from ingest.formats.filing_text import Fact
@@ -67,6 +68,7 @@ class Number(NamedTuple):
 
 def read_number(printed: str) -> Number | None:
     """`"$ (1,577)"` is -1577 USD, `"12.5 %"` is 12.5 percent; None where the text holds no one number."""
+    printed = RAISED.sub("", printed)
     found = _DIGITS.search(printed)
     if found is None or sum(ch.isdigit() for ch in found[0]) > _MOST_DIGITS:
         return None
@@ -142,6 +144,20 @@ class _TableReader:
         """What the head says of amounts without a mark of their own, in a table that states no power of ten."""
         self._dates = [(row.start, row.label) for row in table.rows if not row.values and DAY.search(row.label)]
         self._currency = _table_currency(page.text[table.start : table.end], currency)
+        self._percents = [self._of_percent(column) for column in range(len(table.columns))]
+
+    def _of_percent(self, column: int) -> bool:
+        """Whether a column marks its first and its last number as percent and leaves the mark out between them.
+
+        So it is set where every number has as many decimal places; whole numbers between may be counts.
+        """
+        spans = [row.spans[column] for row in self._table.rows if row.values]
+        read = [read_number(self._page.text[span[0] : span[1]]) for span in spans if span]
+        numbers = [number for number in read if number]
+        if self._table.unit or len(numbers) < 3 or not numbers[0].unit == numbers[-1].unit == "percent":
+            return False
+        places = {number.value.as_tuple().exponent for number in numbers}
+        return {number.unit for number in numbers} == {"percent", None} and len(places) == 1 and places <= {-1, -2}
 
     def figures(self) -> Iterator[Figure]:
         for index, row in enumerate(self._table.rows):
@@ -154,6 +170,8 @@ class _TableReader:
 
     def _figure(self, row: Row, label: str, column: int, span: tuple[int, int], number: Number) -> Figure:
         header = self._table.columns[column]
+        if number.unit is None and self._percents[column]:
+            number = number._replace(unit="percent")
         unit, scale = self._unit(label, header, number)
         chunk = self._places.at(self._page.number, *span)
         period_end, months = row_period(self._dated(row), row.label, self._periods[column], self._years)

@@ -168,6 +168,26 @@ def test_tables_of_many_layouts(file: Path) -> None:
     assert all(figure.chunk_id for figure in found)
 
 
+CHANGES = """10-K 2022 FY 2022-12-31
+Sales change by segment in 2022:
+
+                                   Organic sales     Translation     Stores
+Grain                                       1.0%          (4.2)%         5%
+Flour                                       1.2           (4.6)         12
+Bread                                      (0.9)          (3)            7
+Total                                       1.4%          (4.1)%         9%
+"""
+
+
+def test_a_column_with_the_mark_at_its_ends_is_of_percent_where_it_has_decimal_places() -> None:
+    units = [(figure.column, figure.value, figure.unit) for figure in of_art(CHANGES)[1] if "Flour" in figure.label]
+    assert units == [
+        ("Organic sales", Decimal("1.2"), "percent"),
+        ("Translation", Decimal("-4.6"), None),
+        ("Stores", Decimal(12), None),
+    ]
+
+
 def test_there_are_twelve() -> None:
     assert len(list(GOLDEN.glob("*.txt"))) == len(list(GOLDEN.glob("*.json"))) == 12
 
