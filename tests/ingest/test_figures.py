@@ -47,6 +47,7 @@ FILINGS = DEV_DATA / "filings-dev" / "pdfs"
         ("1,234(a)", "1234", None, 0),
         ("€ 5.2 billion", "5.2", "EUR", 9),
         ("25 bps", "25", "basis points", 0),
+        ("45.6²%", "45.6", "percent", 0),
         ("5 years", "5", "years", 0),
         ("C$ 5", "5", None, 0),
     ],
