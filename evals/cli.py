@@ -153,7 +153,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="less of everything: about two minutes")
     size.add_argument("--full", action="store_true", help="an index of 500,000 chunks, too")
-    add("--only", metavar="A,B", default="all", help="of ingestion,growth,start,service,lag (default: all)")
+    add("--only", metavar="A,B", default="all", help="of ingestion,growth,graph,start,service,lag (default: all)")
     add("--seconds", metavar="X", type=float, help="per round and number of clients")
     add("--out", metavar="DIR", type=Path, default=Path("build/bench"), help="for bench.json (default: build/bench)")
 

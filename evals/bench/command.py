@@ -18,6 +18,7 @@ from anyio import to_thread
 from app.opening import open_embedder, open_ports
 from app.settings import Settings
 from evals.bench import report
+from evals.bench.graph import graph_growth
 from evals.bench.growth import growth
 from evals.bench.ingestion import COLLECTION, TIMEOUT_S, copied, ingestion
 from evals.bench.measures import DEFAULT, FULL, QUICK, Measure, Say, Scale
@@ -28,7 +29,7 @@ from evals.questions import load_questions
 from evals.reports.record import commit
 from evals.specimens.__main__ import write_specimens
 
-SECTIONS = ("ingestion", "service", "lag", "start", "growth")
+SECTIONS = ("ingestion", "service", "lag", "start", "growth", "graph")
 _ALONE: Mapping[str, Any] = {
     "qdrant_url": None,
     "embedding_cache": None,
@@ -95,6 +96,10 @@ async def measured(folder: Path, scale: Scale, sections: Sequence[str], say: Say
         say("writing specimen filings")
         await to_thread.run_sync(write_specimens, folder / "specimens")
         files = sorted((folder / "specimens" / "filings").glob("*.pdf"))[: scale.files]
+        if "graph" in sections:
+            found += await graph_growth(files, folder, embedder, scale, say)
+        if set(sections) <= {"growth", "graph"}:
+            return found
         least = replace(scale, copies=scale.copies[-1:], workers=scale.workers[-1:], ingestions=1)
         wanted = "ingestion" in sections
         measures, data = await ingestion(files, folder, embedder, scale if wanted else least, say)

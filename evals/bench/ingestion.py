@@ -59,7 +59,9 @@ async def open_index(folder: Path, embedder: Embedder) -> AsyncIterator[Index]:
         yield Index(store, embedder, {"bm25": Bm25Encoder()}, SqliteFigures(settings.figures_file))
 
 
-async def ingest_once(files: Sequence[Path], folder: Path, embedder: Embedder, workers: int) -> tuple[Tally, float]:
+async def ingest_once(
+    files: Sequence[Path], folder: Path, embedder: Embedder, workers: int, *, graph: bool = True
+) -> tuple[Tally, float]:
     """The tally and the seconds from first file to last record. Raises SubjectError where a file fails."""
     failed: list[Outcome] = []
 
@@ -71,7 +73,7 @@ async def ingest_once(files: Sequence[Path], folder: Path, embedder: Embedder, w
         batch = Batch(
             index,
             read_chunker("structure"),
-            Options(workers=workers, timeout_s=TIMEOUT_S, graph=True, ocr="off"),
+            Options(workers=workers, timeout_s=TIMEOUT_S, graph=graph, ocr="off"),
             note,
         )
         began = time.perf_counter()

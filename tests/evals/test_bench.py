@@ -16,6 +16,7 @@ from app.ports import Generator
 from app.tools import Ports
 from app.types import FloatArray
 from evals.bench import report
+from evals.bench.graph import graph_growth, on_disk
 from evals.bench.growth import chunks, growth
 from evals.bench.ingestion import copied, ingestion
 from evals.bench.load import load
@@ -317,3 +318,23 @@ def test_the_table_tells_aims_and_a_busy_machine() -> None:
 def test_a_section_must_be_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "--only", "lag,speed"]) == 2
     assert "no section speed" in capsys.readouterr().err
+
+
+async def test_what_the_graph_adds_is_measured_at_each_size(tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "alder.pdf", prose("Alder Mills, Inc."), prose("Birch Flour Corp"))
+    found = by_name(await graph_growth([path], tmp_path, HashEmbedder(), replace(TINY, copies=(1, 3)), silent))
+    assert {name.partition("/")[2].partition(",")[0] for name in found} == {"1x", "3x"}
+    for size in ("1x", "3x"):
+        assert found[f"graph/{size}, without/end to end per 1,000 pages"].value > 0
+        assert found[f"graph/{size}, with/extraction busy per 1,000 pages"].value > 0
+        assert found[f"graph/{size}, with/records per 1,000 pages"].value > 0
+        assert len(found[f"graph/{size}, with/communities derived"].rounds) == 2
+    assert "graph/1x, without/records per 1,000 pages" not in found
+
+
+def test_what_is_on_disk_is_what_files_take(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "full").write_bytes(b"x" * 10_000)
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(10_000_000)
+    assert 10_000 <= on_disk(tmp_path) < 100_000
