@@ -4,6 +4,8 @@ import re
 
 _FOOT = re.compile(r"(?:page\s+)?((?:[A-Z]{1,2}-)?\d{1,4}|[ivxl]{1,6})|.{1,100}\|\s*(?:page\s+)?(\d{1,4})", re.I)
 _TRAILING_HYPHENS = re.compile("[\ufffe\u00ad\x02]+$")
+_LOST_MINUS = re.compile(r"^[\x02\x03\x12\ufffe](?=[$€£]?\.?\d[\d,.]*%?$)")
+"""Of a number, in a font that does not tell what its sign is; losing it would make a loss a gain."""
 _LOST_LIGATURE = re.compile("(?<=[A-Za-z])[\ufffe\x02](?=[a-z])|^[\ufffe\x02](?=[a-z]{3})")
 _UNWANTED = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\ufff0-\uffff\ud800-\udfff]"
@@ -27,7 +29,7 @@ def clean(word: str) -> str:
     PDFium writes U+FFFE (or U+0002) for a line-end hyphen, which is kept as "-", and for a ligature whose letters the
     font does not tell, which is guessed ("e￾ciency" becomes "efficiency").
     """
-    word = _TRAILING_HYPHENS.sub("-", word.translate(_REPLACED))
+    word = _LOST_MINUS.sub("-", _TRAILING_HYPHENS.sub("-", word.translate(_REPLACED)))
     if _LOST_LIGATURE.search(word):
         word = _restore_ligatures(word)
     word = _UNWANTED.sub("", word) if not word.isprintable() or "\ufffd" in word else word
