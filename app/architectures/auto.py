@@ -38,19 +38,28 @@ class Auto:
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         taken = route(question.text, await tools.catalogue())
-        archs, chosen_by = order(taken.kind, tools.ports.measured, tools.limits.max_llm_calls)
+        llm = tools.ports.generator.purposes is None
+        archs, chosen_by = order(taken.kind, tools.ports.measured, tools.limits.max_llm_calls, llm=llm)
         answers: list[Answer] = []
-        for arch in [arch for arch in archs if arch in _ARCHITECTURES][: self.attempts]:
+        lacking: Unavailable | None = None
+        for arch in archs:
+            if arch not in _ARCHITECTURES or len(answers) == self.attempts:
+                continue
             why = f"it {taken.why}" if not answers else "no citation of the answer before verified"
             tools.note("route", arch=arch, kind=taken.kind, why=why, by=chosen_by)
             try:
                 answers.append(await _ARCHITECTURES[arch]().answer(question, tools))
-            except (LimitExceeded, Timeout, Unavailable):
-                if not answers:
+            except (LimitExceeded, Timeout, Unavailable) as error:
+                if answers:
+                    break
+                if type(error) is not Unavailable:  # a store that is down is so for the next one, too
                     raise
-                break
+                lacking = error
+                continue
             if _holds(answers[-1]):
                 return answers[-1]
+        if lacking and not answers:
+            raise lacking
         return next((answer for answer in answers if not answer.abstained), answers[0])
 
 

@@ -35,6 +35,8 @@ ROUTES: Mapping[Kind, tuple[str, ...]] = {
     "open": ("hybrid", "crag"),
 }
 """Kind -> architectures to try, in this order, where nothing was measured."""
+_WITHOUT_LLM: Mapping[Kind, tuple[str, ...]] = {**ROUTES, "named": ("agentic", "crag")}
+"""There agentic is hybrid with rules that compute and compare, at no call; a model would be asked twice."""
 _FEWEST = 5
 """Questions of a kind below which a measurement is no reason."""
 _SAME = 0.02
@@ -60,7 +62,7 @@ def read_measurements(path: Path, generator: str) -> Measurements:
         ) from error
 
 
-def order(kind: Kind, measured: Measurements, max_llm_calls: int | None) -> tuple[tuple[str, ...], str]:
+def order(kind: Kind, measured: Measurements, max_llm_calls: int | None, *, llm: bool) -> tuple[tuple[str, ...], str]:
     """Architectures to try and what chose them: measurements where two or more that the caller can pay were measured.
 
     First the cheapest, by LLM calls and then by ops, of those within _SAME of the best; then the others by quality.
@@ -69,7 +71,7 @@ def order(kind: Kind, measured: Measurements, max_llm_calls: int | None) -> tupl
     if max_llm_calls is not None:
         known = [one for one in known if one.llm_calls <= max_llm_calls]
     if len(known) < 2:
-        return ROUTES[kind], "rule"
+        return (ROUTES if llm else _WITHOUT_LLM)[kind], "rule"
     best = max(one.quality for one in known)
     first = min((one for one in known if one.quality >= best - _SAME), key=lambda one: (one.llm_calls, one.ops))
     others = sorted((one for one in known if one is not first), key=lambda one: (-one.quality, one.llm_calls, one.ops))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from app.architectures.auto import Auto
-from app.errors import LimitExceeded
+from app.errors import LimitExceeded, Unavailable
 from app.tools import Tools
-from app.types import Limits, Question
+from app.types import Limits, Measured, Question
 from tests.conftest import MakePorts
 from tests.fakes import ScriptedGenerator
 
@@ -55,3 +55,15 @@ async def test_without_a_grader_the_first_answer_stands(make_ports: MakePorts) -
     ports = replace(await make_ports(ScriptedGenerator(["NOT IN THE PASSAGES"])), reranker=None)
     answer = await Auto().answer(Question("Acme's debt", k=2), Tools(ports))
     assert answer.reason == "not_supported"
+
+
+async def test_what_cannot_run_here_is_passed_over(make_ports: MakePorts) -> None:
+    chosen = [Measured(arch, 9, quality, 9.0, 1.0) for arch, quality in (("crag", 0.9), ("naive", 0.5))]
+    ports = replace(await make_ports(ScriptedGenerator([VERIFIED])), reranker=None, measured={"named": chosen})
+    tools = Tools(ports)
+    answer = await Auto(attempts=1).answer(Question("Acme's debt", k=2), tools)
+    assert answer.citations[0].verified
+    assert [arch for arch, _ in routes(tools)] == ["crag", "naive"]
+    alone = replace(ports, measured={"named": [replace(one, arch="crag") for one in chosen]})
+    with pytest.raises(Unavailable, match="RERANKER_MODEL"):
+        await Auto().answer(Question("Acme's debt", k=2), Tools(alone))

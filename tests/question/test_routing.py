@@ -56,7 +56,12 @@ CHEAP, GOOD, DEAR = (
 def test_what_was_measured_decides_within_the_budget(
     measured: tuple[Measured, ...], calls: int | None, archs: tuple[str, ...]
 ) -> None:
-    assert order("named", {"named": measured}, calls)[0] == archs
+    assert order("named", {"named": measured}, calls, llm=True)[0] == archs
+
+
+def test_without_a_model_to_pay_for_rules_that_compute_come_first() -> None:
+    assert order("named", {}, None, llm=False) == (("agentic", "crag"), "rule")
+    assert order("named", {}, None, llm=True) == (("hybrid", "crag"), "rule")
 
 
 def test_what_the_matrix_wrote_is_read(tmp_path: Path) -> None:
