@@ -13,17 +13,20 @@ from rank_bm25 import BM25Okapi
 from app.adapters.bm25 import tokens
 from app.evidence.breakdowns import breakdown
 from app.evidence.statements import (
+    AMOUNT,
     HOW_MANY,
     Statement,
     Subject,
     columns_of,
     counts,
+    further,
     line_of,
     match,
     overlap,
     shown_columns,
     statements,
     subject_of,
+    tells_amount,
     tells_of,
     worded,
 )
@@ -69,6 +72,8 @@ class ExtractiveGenerator:
     """Weight of a row's label being what is asked for, and little else."""
     line: float = 2.0
     """Weight of a row being a line that is asked for, in the statement itself."""
+    amount: float = 0.3
+    """Weight of a statement that has an amount, where one is asked for."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
     keep_row: float = 0.95
@@ -98,6 +103,7 @@ class ExtractiveGenerator:
         ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
         spent: dict[OpKind, int] = {"sparse": len(draft.pool), "dense": len(draft.short)}
         chosen = self._chosen(ranked, draft.subject)
+        chosen = [*chosen, *self._further(prompt.question, draft.subject, ranked, chosen)]
         if not chosen:
             return Generation("", ops=spent, abstained="not_supported")
         if parts := await asyncio.to_thread(breakdown, prompt.question, draft.subject, draft.pool):
@@ -134,6 +140,8 @@ class ExtractiveGenerator:
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
         rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
         rough += self.line * np.array([bool(line_of(subject, s)) for s in pool])
+        if AMOUNT.search(question):
+            rough += self.amount * np.array([tells_amount(s) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]
         return Draft(subject, pool, [pool[i] for i in best], rough[best], covered[best])
 
@@ -151,6 +159,23 @@ class ExtractiveGenerator:
             if all(overlap(statement, other) < 0.6 for other in chosen):
                 chosen.append(statement)
         return chosen
+
+    def _further(
+        self,
+        question: str,
+        subject: Subject,
+        ranked: Sequence[tuple[Statement, float, float]],
+        chosen: Sequence[Statement],
+    ) -> list[Statement]:
+        """For each further question in it that no statement chosen is about, the best that is, by its terms."""
+        found: list[Statement] = []
+        enough = [s for s, _, evidence in ranked if evidence >= self.least]
+        for terms, amount in further(question, subject) if chosen else ():
+            about = [s for s in enough if 2 * len(terms & s.terms) > len(terms) and (tells_amount(s) or not amount)]
+            best = max((len(terms & s.terms) for s in about), default=0)
+            if all(s not in about or len(terms & s.terms) < best for s in (*chosen, *found)):
+                found += [s for s in about if len(terms & s.terms) == best][:1]
+        return found
 
     def _by_line(self, enough: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
         """Where the best is a line named, each one's best row, of each filing that may be for the quarter named."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from nupunkt import sent_spans
 
 from app.adapters.bm25 import query_tokens, tokens
+from app.evidence.quantities import quantities
 from app.evidence.quotes import Unit, units
 from app.evidence.rows import Row, read_row
 from app.question.glossary import expanded
@@ -54,6 +55,19 @@ _PROSE = re.compile(r"\b(?:why|who|whom|what (?:drove|drives|caused|led)|reasons
 _CHANGE = re.compile(r"\b(?:chang|increas|decreas|gr[eo]w|declin|f[ae]ll|r[io]se|compar|differ|improv|worsen)", re.I)
 HOW_MANY = re.compile(r"^(?!.*\band (?:how|what|which|when|who)\b).*\bhow many\b(?! times\b)", re.I | re.S)
 """A question for a count and nothing else."""
+AMOUNT = re.compile(
+    r"\b(?:how (?:much|many|large|big|high)|amounts?|extent|magnitude|what (?:percent\w*|share)"
+    r"|what (?:was|were|is|are) (?:the )?(?:\w+ ){0,3}?(?:rate|percentage|price|value|number|total|size|scale|cost))\b",
+    re.IGNORECASE,
+)
+"""A question for an amount, perhaps among other things."""
+_AND_ASKED = re.compile(
+    r"(?:,|\?)? and (?=(?:how|what|which|who|when|where|why|in which|by how)\b)|\?\s+", re.IGNORECASE
+)
+_SIZES = frozenset(
+    tokens("amount amounts number numbers total much many large larger high size two three period differ")
+)
+"""Terms of a further question that do not say what it is about."""
 _NO_COUNT = re.compile(
     r"[$€£¥]\s?\(?\d[\d,.]*|\d[\d,.]*\)?\s?(?:%|percent)"
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2}\b"
@@ -196,6 +210,21 @@ def counts(statement: Statement) -> bool:
     """Whether it can answer "how many": a number in it is neither money, nor a share, nor a date."""
     text = statement.unit.text if statement.row is None else " ".join(statement.row.values)
     return bool(_NUMBER_WORD.search(_NO_COUNT.sub(" ", text)))
+
+
+def further(question: str, subject: Subject) -> list[tuple[frozenset[str], bool]]:
+    """Of each further question in it, ", and how large was the reserve?", its terms and whether it is for an amount."""
+    found = []
+    for clause in _AND_ASKED.split(core_question(question))[1:]:
+        own = {term for term, weight in subject.weights.items() if weight == 1.0} - _SIZES
+        if terms := own & set(query_tokens(clause)):
+            found.append((frozenset(terms), bool(AMOUNT.search(clause))))
+    return found
+
+
+def tells_amount(statement: Statement) -> bool:
+    """Whether it has a number that is no date."""
+    return statement.row is not None or bool(quantities(statement.unit.text))
 
 
 def columns_of(statement: Statement, question: str, periods: Sequence[Period]) -> list[int]:

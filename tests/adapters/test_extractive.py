@@ -70,6 +70,27 @@ async def test_a_line_named_is_its_own_row_of_the_statement_and_no_part_of_it() 
     ]
 
 
+async def test_each_question_of_two_is_answered() -> None:
+    text = "\n\n".join(
+        (
+            "Open claims for leaking valves were 2,047 at the end of the year.",
+            "Open claims for leaking valves may take years to settle in court.",
+            "We keep a reserve against them, as every maker of valves does.",
+            "The reserve was $51 million before insurance.",
+        )
+    )
+    asked = "How many open claims for leaking valves were there, and how large was the reserve?"
+    found = (await ask(asked, (hit(text, 1),))).text
+    assert "2,047" in found
+    assert "$51 million" in found
+    assert "every maker" not in found
+
+
+async def test_an_amount_goes_before_words_where_one_is_asked_for() -> None:
+    text = "Spending on pumps is what we care about.\n\nSpending on pumps was $12 million."
+    assert (await ask("How much was spending on pumps?", (hit(text, 1),))).text.startswith("Spending on pumps was $12")
+
+
 async def test_a_breakdown_is_all_rows_of_its_table() -> None:
     table = "Pumps 70 60\nValves 20 30\nService 10 5\nOther 1 1\nTotal net sales 101 96"
     text = (await ask("What was the net sales breakdown in 2021?", (*PASSAGES, hit(table, 4, kind="table")))).text

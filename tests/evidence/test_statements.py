@@ -9,6 +9,7 @@ from app.evidence.statements import (
     columns_of,
     core_question,
     counts,
+    further,
     like_columns,
     match,
     shown_columns,
@@ -103,6 +104,19 @@ def test_a_change_is_shown_with_the_year_before() -> None:
 )
 def test_what_instructs_the_answerer_is_no_part_of_the_question(question: str, core: str) -> None:
     assert core_question(question) == core
+
+
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("How many claims were open, and how large was the reserve?", [({"reserv"}, True)]),
+        ("What drove sales and who leads the unit?", [({"lead", "unit"}, False)]),
+        ("Which had more debt, and what were the two amounts?", []),
+        ("What were sales and costs in 2022?", []),
+    ],
+)
+def test_further_questions(question: str, terms: list[tuple[set[str], bool]]) -> None:
+    assert further(question, subject_of(question, [hit("text")])) == terms
 
 
 def test_sentences_are_statements_and_headings_are_not() -> None:
