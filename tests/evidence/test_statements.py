@@ -109,13 +109,13 @@ def test_what_instructs_the_answerer_is_no_part_of_the_question(question: str, c
 @pytest.mark.parametrize(
     ("question", "terms"),
     [
-        ("How many claims were open, and how large was the reserve?", [({"reserv"}, True)]),
-        ("What drove sales and who leads the unit?", [({"lead", "unit"}, False)]),
+        ("How many claims were open, and how large was the reserve?", [(frozenset({"reserv"}), True)]),
+        ("What drove sales and who leads the unit?", [(frozenset({"lead", "unit"}), False)]),
         ("Which had more debt, and what were the two amounts?", []),
         ("What were sales and costs in 2022?", []),
     ],
 )
-def test_further_questions(question: str, terms: list[tuple[set[str], bool]]) -> None:
+def test_further_questions(question: str, terms: list[tuple[frozenset[str], bool]]) -> None:
     assert further(question, subject_of(question, [hit("text")])) == terms
 
 
