@@ -3,12 +3,12 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from app.graph.asking import role_of
-from app.graph.names import canonical, spans_of_words
+from app.graph.names import canonical, merges, spans_of_words
 from app.graph.walking import pagerank
 from app.tools import Tools
 from app.types import Entity, Filter, Hit, Relation
@@ -47,6 +47,8 @@ async def around(
     if not named and not near:
         return None
     merged = canonical([*named, *near])
+    if found := merges([*named, *near]):
+        tools.note("merged", merges=[asdict(merge) for merge in found])
     meant = {merged.get(e.key, e.key) for e in named} | set(keys)
     followed = set(keys) | {e.key for e in [*named, *near] if e.type not in _SHARED_WORDS}
     relations: list[Relation] = []
@@ -82,12 +84,17 @@ def ranked(near: Neighbourhood, seeds: Sequence[Hit], similarity: Mapping[str, f
     """Chunk ids, the likeliest first, by a walk from the question's entities and from similar passages.
 
     `similarity` is a passage's to the question, for those that are known; the least similar of them seeds nothing. A
-    passage and an entity are joined by mentions, two entities by a relation; an entity that is everywhere joins none.
+    passage and an entity are joined by mentions, two entities by a relation; an entity of many passages joins each the
+    less, and one that is everywhere none.
     """
     keys = [key for key, ids in near.passages.items() if len(ids) <= _HUB or key in near.named]
     chunks = list(dict.fromkeys([*(h.chunk.id for h in seeds), *(i for key in keys for i in near.passages[key])]))
     place = {each: n for n, each in enumerate([*chunks, *keys])}
-    edges = [(place[i], place[key], 1 + math.log(n)) for key in keys for i, n in near.passages[key].items()]
+    edges = [
+        (place[chunk], place[key], (1 + math.log(mentions)) / len(near.passages[key]) ** 0.5)
+        for key in keys
+        for chunk, mentions in near.passages[key].items()
+    ]
     edges += [(place[a], place[b], _RELATED) for a, b in near.related if a != b and a in place and b in place]
     start = np.zeros(len(place), np.float32)
     for key, weight in near.named.items():

@@ -328,3 +328,15 @@ async def test_the_request_s_limit_leaves_a_call_to_answer(world: World, most: i
     [mapped] = [step.detail["communities"] for step in tools.trace if step.name == "map"]
     assert [each["by_model"] for each in mapped] == [True] * maps + [False] * (4 - maps)
     assert answer.passages
+
+
+async def test_a_merge_is_told_and_gone_with_the_record_that_supports_it(world: World) -> None:
+    [chunk] = await world.store.chunks([str(uuid5(NAMESPACE_OID, "a-2022"))], Question("").where)
+    numbered = replace(entity(chunk, "company:0000012345", "Alder"), aliases=("alder", "alder mills"))
+    await world.store.put_records("a-2022", [numbered])
+    _, tools = await ask(world, "What does Alder fear?")
+    [told] = [step.detail["merges"] for step in tools.trace if step.name == "merged"]
+    assert told == [{"kept": "company:0000012345", "merged": "company:alder", "alias": "alder"}]
+    await world.store.delete_records("a-2022")
+    _, without = await ask(world, "What does Alder fear?")
+    assert not any(step.name == "merged" for step in without.trace)
