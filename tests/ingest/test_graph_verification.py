@@ -1,16 +1,21 @@
 """Records of the graph against the pages, passages and documents they point to."""
 
 import argparse
+import json
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
+from app.tools import Prices
 from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Entity, Mention, Page, Relation
 from ingest.commands.graph import derive
+from ingest.extraction.model_relations import MOST_TOKENS
 from ingest.indexing import Index
+from ingest.relating import Relating
 from ingest.report import JsonReport
 from ingest.verification import problems
-from tests.fakes import FakeStore
+from tests.fakes import FakeStore, ScriptedGenerator
 from tests.ingest.filings import HashEmbedder, stamp
 
 pytestmark = pytest.mark.anyio
@@ -67,3 +72,20 @@ async def test_records_of_no_document_are_said_and_deriving_the_graph_removes_th
     options = argparse.Namespace(json=True, dry_run=False)
     await derive(options, Index(store, HashEmbedder(), {}), JsonReport(), None)
     assert [problem async for problem in problems(store)] == []
+
+
+async def test_a_dry_run_of_the_graph_says_what_a_model_would_cost_and_changes_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = await indexed(replace(OWN, count=7))
+    before = dict(store._records)
+    generator = ScriptedGenerator(["never asked"])
+    relating = Relating(generator, Prices(Decimal(1), Decimal(10)))
+    options = argparse.Namespace(json=True, dry_run=True)
+    await derive(options, Index(store, HashEmbedder(), {}), JsonReport(), relating)
+    [line] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    cost = line["model_relations"]
+    assert (cost["estimated"], cost["llm_calls"], cost["output_tokens"]) == (True, 1, MOST_TOKENS)
+    assert Decimal(cost["usd"]) == Decimal(cost["input_tokens"] + 10 * MOST_TOKENS) / 1_000_000
+    assert generator.prompts == []
+    assert store._records == before
