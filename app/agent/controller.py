@@ -11,6 +11,7 @@ from app.agent.series import Line, common_line, own_columns, printed
 from app.agent.threshold import Follow
 from app.answering import abstain, answer_if_held, told
 from app.computing.changes import Change, asked_change
+from app.computing.finding import numbered
 from app.computing.formulas import asked_formula
 from app.computing.lookups import Looked, asked_lookup
 from app.computing.ratios import Computing, computing
@@ -60,7 +61,7 @@ class Controller:
                 return told(computed, self.tools)
             looked = await self.looked_up(self.question, (), whole=bool(parts))
             if looked is not None and looked.whole:
-                return told(looked.answer, self.tools)
+                return told(_among(looked.answer, await self._first(), self.question.k), self.tools)
         except STOPPED as error:
             return abstain("limit", (), self.actions.stopped(error))
         return told(await self._compared(parts), self.tools) if parts else await self._followed(looked)
@@ -173,9 +174,9 @@ class Controller:
             if (computed := await self.computed(asked)) is not None:
                 return Finding(part.about, computed)
             looked = await self.looked_up(asked, part.documents)
-            if looked is not None and looked.whole:
-                return Finding(part.about, looked.answer)
             hits = await self._searched(part, asked)
+            if looked is not None and looked.whole:
+                return Finding(part.about, _among(looked.answer, hits, room))
             return Finding(part.about, _led(looked, await answer_if_held(asked, hits, self.actions.tools), room))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
@@ -266,13 +267,18 @@ class Controller:
         return Finding("", Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
 
 
+def _among(answer: Answer, hits: Sequence[Hit], k: int) -> Answer:
+    """The answer with what was searched for the question behind its own passages."""
+    return replace(answer, passages=numbered([*answer.passages, *hits])[: max(k, len(answer.passages))])
+
+
 def _led(looked: Looked | None, rest: Answer, k: int) -> Answer:
     """The rest of an answer behind what was looked up; not where it has numbers and no other ones."""
     if looked is None:
         return rest
     said = numbers(MARKERS.sub("", rest.text))
     if said and said <= numbers(looked.answer.text):
-        return looked.answer
+        return _among(looked.answer, rest.passages, k)
     return joined([Finding("", looked.answer), Finding("", rest)], k)
 
 

@@ -80,7 +80,7 @@ class Lookup:
         cited = await cite(quoted(found, passages, beside=self.beside), passages, actions.tools)
         text = "\n".join([cited.text, *self._restated(found)])
         whole = self.whole and {term.line for term in known} == {term.line for term in self.terms}
-        shown = passages if whole else passages[: len({operand.hit.chunk.id for operand in found})]
+        shown = passages[: len({operand.hit.chunk.id for operand in found})]
         made = checked(text, cited.citations)
         return Looked(Answer(text, cited.citations, shown, notes=cited.notes, calculations=made), whole)
 

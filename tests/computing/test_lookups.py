@@ -7,7 +7,7 @@ import pytest
 from app.architectures.agentic import Agentic
 from app.computing.lookups import asked_lookup
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Page, Question
+from app.types import Answer, Chunk, ChunkVectors, Document, DocumentMeta, Page, Question
 from tests.fakes import STAMP, FakeStore, LetterEmbedder, QuotingGenerator, WordEncoder
 
 pytestmark = pytest.mark.anyio
@@ -87,6 +87,11 @@ PAGES = (
 
 
 async def ask(question: str) -> tuple[str, list[bool]]:
+    answer = await answered(question)
+    return answer.text, [citation.verified for citation in answer.citations]
+
+
+async def answered(question: str) -> Answer:
     store = FakeStore(STAMP)
     for number, (document, section, text, columns) in enumerate(PAGES, start=1):
         head = f"{' '.join(columns)}, in millions\n"
@@ -99,8 +104,7 @@ async def ask(question: str) -> tuple[str, list[bool]]:
         await store.put_pages(document, [Page(number, head + text)])
         await store.put_document(document)
     tools = Tools(Ports(store, LetterEmbedder(), {"bm25": WordEncoder()}, QuotingGenerator()))
-    answer = await Agentic().answer(Question(question, k=4), tools)
-    return answer.text, [citation.verified for citation in answer.citations]
+    return await Agentic().answer(Question(question, k=4), tools)
 
 
 async def test_the_statements_row_is_quoted_and_restated_in_the_scale_asked_for() -> None:
@@ -124,3 +128,11 @@ async def test_what_else_is_asked_is_answered_behind_the_line() -> None:
     first, *rest = text.splitlines()
     assert first == "Total revenue: 2,500 [1]. For Three months ended March 31, 2023, in millions [1]."
     assert rest
+
+
+async def test_the_question_is_searched_as_well_and_what_it_finds_stands_behind() -> None:
+    found = (await answered("What was Orrin's FY2022 revenue?")).passages
+    assert [hit.chunk.id for hit in found][:1] == ["c1"]
+    assert {hit.chunk.document_id for hit in found} == {ANNUAL.id}
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+    assert len(found) == 2
