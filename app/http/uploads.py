@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from email.message import Message
 
 from fastapi import Request
 from python_multipart import MultipartParser
@@ -45,7 +46,7 @@ class _Part:
     """The part that is being read."""
 
     name: bytes = b""
-    filename: bytes | None = None
+    filename: str | None = None
     header: bytearray = field(default_factory=bytearray)
     value: bytearray = field(default_factory=bytearray)
 
@@ -82,7 +83,7 @@ class _Form:
             pass
         if self._found is None or not self._found.filename:
             raise InvalidInput("body: the form has no field `file` with a file name")
-        return self._found.filename.decode("utf-8", "replace")
+        return self._found.filename
 
     async def content(self) -> AsyncIterator[bytes]:
         while True:
@@ -113,7 +114,8 @@ class _Form:
         part = self._part
         if part.header.lower() == b"content-disposition":
             _, options = parse_options_header(bytes(part.value))
-            part.name, part.filename = options.get(b"name", b""), options.get(b"filename")
+            part.name, plain = options.get(b"name", b""), options.get(b"filename")
+            part.filename = _extended(part.value) if plain is None else _decoded(plain)
         part.header.clear()
         part.value.clear()
 
@@ -124,3 +126,18 @@ class _Form:
 
     def _end(self) -> None:
         self._ended = True
+
+
+def _decoded(name: bytes) -> str:
+    """UTF-8, and of clients that do not speak it Windows-1252."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return name.decode("cp1252", "replace")
+
+
+def _extended(disposition: bytes) -> str | None:
+    """A name that is not ASCII as older clients send it: `filename*=utf-8''%C3%A9.pdf` (RFC 5987)."""
+    header = Message()
+    header["Content-Disposition"] = disposition.decode("latin-1")
+    return header.get_filename()

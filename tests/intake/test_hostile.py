@@ -107,6 +107,24 @@ async def test_a_name_is_a_name_and_no_path(shared: tuple[AsyncClient, Path], gi
     assert all(re.fullmatch("[0-9a-f]{32}", name) for name in uploads(data))
 
 
+@pytest.mark.parametrize(
+    ("disposition", "kept"),
+    [
+        ('filename="年報.pdf"'.encode(), "年報.pdf"),
+        ('filename="é.pdf"'.encode("cp1252"), "é.pdf"),
+        (b"filename*=UTF-8''%E5%B9%B4%E5%A0%B1.pdf", "年報.pdf"),
+        (b"filename*=iso-8859-1'en'%e9.pdf", "é.pdf"),
+    ],
+)
+async def test_a_forms_file_name_in_any_writing(
+    shared: tuple[AsyncClient, Path], disposition: bytes, kept: str
+) -> None:
+    client, _ = shared
+    body = b'--XX\r\nContent-Disposition: form-data; name="file"; %b\r\n\r\n<html><p>Debt</p></html>\r\n--XX--\r\n'
+    reply = await client.post("/documents", content=body % disposition, headers={"content-type": FORM})
+    assert reply.json()["filename"] == kept
+
+
 def bomb() -> bytes:
     """One page whose content stream of some MB unpacks to 600 MB of text operators."""
     packer = zlib.compressobj(1)
