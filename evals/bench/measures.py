@@ -1,6 +1,7 @@
 """A figure of the bench with the rounds it was measured in, and how much of everything is measured."""
 
 import math
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -74,6 +75,15 @@ def percentile(values: Sequence[float], share: float) -> float:
     if not values:
         raise ValueError("no values")
     return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def cpu_s(pid: int) -> float | None:
+    """Processor seconds that a process has used, its own and the kernel's for it; None off Linux."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return None
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_mib(pid: int | None = None, *, peak: bool = False) -> float | None:

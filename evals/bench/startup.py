@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.bench.load import Client
-from evals.bench.measures import Measure, Say, Scale, memory_mib, percentile
+from evals.bench.measures import Measure, Say, Scale, cpu_s, memory_mib, percentile
 from evals.demo import environment
 from evals.errors import SubjectError
 
@@ -64,7 +64,7 @@ def startup(
                 raise SubjectError(f"the first answer has status {status}; see {folder / 'service.log'}")
             idle.append(memory_mib(pid))
             if number == scale.starts - 1:
-                found = throughput(url, arch, questions, folder, scale, say)
+                found = throughput(url, arch, questions, folder, scale, say, pid)
                 loaded.append(memory_mib(pid))
     return [
         Measure("start/process to first answer", "s", tuple(first)),
@@ -78,8 +78,13 @@ def _known(idle: list[float | None], loaded: list[float | None]) -> list[tuple[s
     return [(when, known) for when, values in both if (known := tuple(v for v in values if v is not None))]
 
 
-def throughput(url: str, arch: str, questions: Sequence[str], folder: Path, scale: Scale, say: Say) -> list[Measure]:
-    """Of a running service, round after round over all numbers of clients; refused and failed questions are counted."""
+def throughput(
+    url: str, arch: str, questions: Sequence[str], folder: Path, scale: Scale, say: Say, pid: int | None = None
+) -> list[Measure]:
+    """Of a running service, round after round over all numbers of clients; refused and failed questions are counted.
+
+    With its process id also what an answer costs in processor time, which other work on the machine distorts least.
+    """
     file = folder / "asked.json"
     file.write_text(json.dumps(list(questions)), encoding="utf-8")
     runs: dict[int, list[Mapping[str, Any]]] = {clients: [] for clients in scale.clients}
@@ -88,10 +93,13 @@ def throughput(url: str, arch: str, questions: Sequence[str], folder: Path, scal
             say(f"throughput of {arch} with {clients} clients, round {number + 1}")
             command = [sys.executable, "-m", "evals.bench.load", url, str(file), "--arch", arch]
             command += ["--clients", str(clients), "--seconds", str(scale.seconds)]
+            before = None if pid is None else cpu_s(pid)
             done = subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=False)
             if done.returncode:
                 raise SubjectError(f"the clients failed: {done.stderr[-300:]}")
-            runs[clients].append(json.loads(done.stdout))
+            after = None if pid is None else cpu_s(pid)
+            used = None if before is None or after is None else after - before
+            runs[clients].append(json.loads(done.stdout) | {"cpu": used})
     return [measure for clients, of in runs.items() for measure in _of_clients(f"throughput/{clients} clients", of)]
 
 
@@ -100,12 +108,18 @@ def _of_clients(name: str, runs: Sequence[Mapping[str, Any]]) -> list[Measure]:
         return float(sum(n for s, n in run["statuses"].items() if s != "200" and (s == "429") == busy))
 
     answered = [run for run in runs if run["ms"]]
+    counted = [run for run in answered if run["cpu"] is not None]
     return [
         Measure(f"{name}/answers", "1/s", tuple(len(run["ms"]) / run["seconds"] for run in runs), "higher"),
         *(
             Measure(f"{name}/{label}", "ms", tuple(percentile(run["ms"], share) for run in answered))
             for label, share in (("p50", 0.5), ("p95", 0.95))
             if answered
+        ),
+        *(
+            [Measure(f"{name}/cpu an answer", "ms", tuple(run["cpu"] * 1000 / len(run["ms"]) for run in counted))]
+            if counted
+            else []
         ),
         Measure(f"{name}/refused (429)", "count", tuple(status(run, busy=True) for run in runs)),
         Measure(f"{name}/failed", "count", tuple(status(run, busy=False) for run in runs)),

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -86,8 +87,9 @@ def measure_peer(command: Sequence[str], folder: Path, work: Work, beside: Besid
         first = _first_answer(url, work, began)
         held = json.loads(built.read_text("utf-8"))
         systems = _asked(url, PEER_SYSTEMS, work, say)
-        with service(beside.command, beside.folder, **_OFFLINE) as (other, _):
-            loads = [*(Load(url, arch) for arch in PEER_SYSTEMS), *(Load(other, arch) for arch in beside.archs)]
+        with service(beside.command, beside.folder, **_OFFLINE) as (other, other_pid):
+            loads = [Load(url, pid, arch) for arch in PEER_SYSTEMS]
+            loads += [Load(other, other_pid, arch) for arch in beside.archs]
             speeds = _loaded(loads, work, folder, say)
         memory = {"after_load_mib": memory_mib(pid), "peak_mib": memory_mib(pid, peak=True)}
     return {
@@ -110,11 +112,11 @@ def measure_ours(folder: Path, work: Work, say: Say) -> Contender:
     with service(PASSAGES_ONLY, folder, **_OFFLINE) as (url, pid):
         first = _first_answer(url, work, began)
         systems = _asked(url, OUR_SYSTEMS, work, say)
-        systems |= _of(url, _loaded([Load(url, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
+        systems |= _of(url, _loaded([Load(url, pid, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
         after, peak = memory_mib(pid), memory_mib(pid, peak=True)
-    with service(SERVICE, folder, **_OFFLINE) as (url, _):
+    with service(SERVICE, folder, **_OFFLINE) as (url, pid):
         _first_answer(url, work, began)
-        answering = _of(url, _loaded([Load(url, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
+        answering = _of(url, _loaded([Load(url, pid, arch) for arch in OUR_SYSTEMS[:2]], work, folder, say))
     systems |= {(f"{name}, answering", what): found for (name, what), found in answering.items()}
     return {
         "files": summary["created"],
@@ -188,16 +190,17 @@ def _page(passage: Mapping[str, Any], question: Question) -> int:
 @dataclass(frozen=True, slots=True)
 class Load:
     url: str
+    pid: int
     arch: str
 
 
 def _loaded(loads: Sequence[Load], work: Work, folder: Path, say: Say) -> dict[Load, list[Measure]]:
     """Round after round over all of them."""
-    once = replace(work.scale, rounds=1)
     rounds: dict[Load, list[list[Measure]]] = {load: [] for load in loads}
     for _ in range(work.scale.rounds):
-        for load in loads:
-            rounds[load].append(throughput(load.url, load.arch, work.texts, folder, once, say))
+        for load, clients in product(loads, work.scale.clients):
+            once = replace(work.scale, rounds=1, clients=(clients,))
+            rounds[load].append(throughput(load.url, load.arch, work.texts, folder, once, say, load.pid))
     return {load: joined(found) for load, found in rounds.items()}
 
 

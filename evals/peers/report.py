@@ -37,7 +37,7 @@ def ratios(contenders: Mapping[str, Contender]) -> list[Row]:
 def _against(ours: Contender, mine: str, theirs: Contender, peer: str, system: str) -> Row:
     our, their = ours["systems"][mine], theirs["systems"][system]
     quality = {measure: _paired(our, their, measure) for measure in _WEIGHED}
-    answers = _speeds(theirs["beside"].get(mine, {}), their)
+    answers = _speeds(theirs["beside"].get(mine, {}), their, "answers")
     least = min(answers.values(), default=None)
     no_worse = all(test["difference"] >= 0 for test in quality.values())
     return {
@@ -46,6 +46,7 @@ def _against(ours: Contender, mine: str, theirs: Contender, peer: str, system: s
         "theirs": system,
         "quality": quality,
         "answers": answers,
+        "cpu_an_answer": _speeds(theirs["beside"].get(mine, {}), their, "cpu an answer"),
         "pages_per_second": theirs["seconds"] / ours["seconds"],
         "first_answer": ours["first_answer_s"] / theirs["first_answer_s"],
         "memory_after_load": _ratio(ours["memory"]["after_load_mib"], theirs["memory"]["after_load_mib"]),
@@ -62,9 +63,9 @@ def _column(system: Mapping[str, Any], measure: str) -> dict[str, float]:
     return {id_: values[measure] for id_, values in system["quality"].items() if measure in values}
 
 
-def _speeds(our: Mapping[str, Any], their: Mapping[str, Any]) -> dict[str, float]:
-    """Answers a second of rounds taken in turn, by number of clients; empty of a system that was not timed."""
-    both = [name for name in our.get("speed", {}) if name.endswith("/answers") and name in their.get("speed", {})]
+def _speeds(our: Mapping[str, Any], their: Mapping[str, Any], what: str) -> dict[str, float]:
+    """One measure of rounds taken in turn, by number of clients; empty of a system that was not timed."""
+    both = [name for name in our.get("speed", {}) if name.endswith(f"/{what}") and name in their.get("speed", {})]
     found = {name.split("/")[1]: _ratio(our["speed"][name]["value"], their["speed"][name]["value"]) for name in both}
     return {clients: ratio for clients, ratio in found.items() if ratio is not None}
 
@@ -134,10 +135,11 @@ def _speed_table(contenders: Mapping[str, Contender], clients: Sequence[int]) ->
                 _shown(found["speed"], f"{at}/answers", 1),
                 _shown(found["speed"], f"{at}/p50"),
                 _shown(found["speed"], f"{at}/p95"),
+                _shown(found["speed"], f"{at}/cpu an answer", 1),
             ]
         failed = sum(found["speed"][f"throughput/{number} clients/failed"]["value"] for number in clients)
         rows.append([*row, f"{failed:.0f}"])
-    headings = [f"{what}, {number}" for number in clients for what in ("answers/s", "p50 ms", "p95 ms")]
+    headings = [f"{what}, {number}" for number in clients for what in ("answers/s", "p50 ms", "p95 ms", "CPU ms")]
     return markdown(["system", *headings, "failed"], rows)
 
 
@@ -170,12 +172,11 @@ def _ratio_table(rows: Sequence[Row]) -> str:
     shown = []
     for row in rows:
         tests = [row["quality"][measure] for measure in _WEIGHED]
-        speeds = " / ".join(f"{ratio:.2f}" for ratio in row["answers"].values()) or "–"
         shown.append(
             [
                 f"{row['ours']} over {_LABELS[row['peer']]} {row['theirs']}",
                 *(f"{_signed(t['difference'])} ({t['wins']} / {t['damages']}, p {t['p']:.3f})" for t in tests),
-                speeds,
+                *(" / ".join(f"{r:.2f}" for r in row[what].values()) or "–" for what in ("answers", "cpu_an_answer")),
                 f"{row['pages_per_second']:.2f}",
                 f"{row['first_answer']:.2f}",
                 "–" if row["memory_after_load"] is None else f"{row['memory_after_load']:.2f}",
@@ -183,7 +184,8 @@ def _ratio_table(rows: Sequence[Row]) -> str:
             ]
         )
     weighed = [f"{measure} (won / damaged)" for measure in _WEIGHED]
-    return markdown(["ours over theirs", *weighed, "answers/s", "pages/s", "first answer", "memory", "aim"], shown)
+    headings = ["ours over theirs", *weighed, "answers/s", "CPU", "pages/s", "first answer", "memory", "aim"]
+    return markdown(headings, shown)
 
 
 def _signed(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from evals.bench.graph import graph_growth, on_disk
 from evals.bench.growth import chunks, growth
 from evals.bench.ingestion import copied, ingestion
 from evals.bench.load import load
-from evals.bench.measures import Measure, Scale, memory_mib, percentile
+from evals.bench.measures import Measure, Scale, cpu_s, memory_mib, percentile
 from evals.bench.parts import Recorder, again
 from evals.bench.speed import lag_during, of_arch, service_times
 from evals.bench.startup import startup, throughput
@@ -200,6 +201,20 @@ def test_a_start_lasts_until_the_first_answer(tmp_path: Path) -> None:
     assert 0 < min(first.rounds)
     assert found["throughput/1 clients/answers"].value > 0
     assert (memory_mib() is None) == ("start/memory after the load" not in found)
+    assert (cpu_s(os.getpid()) is None) == ("throughput/1 clients/cpu an answer" not in found)
+
+
+def test_processor_time_grows_with_work() -> None:
+    before = cpu_s(os.getpid())
+    if before is None:
+        pytest.skip("there is no /proc here")
+    began = time.process_time()
+    while time.process_time() - began < 0.1:
+        pass
+    after = cpu_s(os.getpid())
+    assert after is not None
+    assert 0.05 < after - before < 5
+    assert cpu_s(2**22 + 1) is None
 
 
 def test_the_same_chunks_are_invented_on_every_run() -> None:

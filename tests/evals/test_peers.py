@@ -88,6 +88,7 @@ def test_a_peer_is_measured_from_its_start_to_its_last_client(work: Work, tmp_pa
             assert system["speed"][f"throughput/{clients} clients/answers"]["value"] > 0
             assert system["speed"][f"throughput/{clients} clients/failed"]["value"] == 0
     if memory_mib() is not None:
+        assert system["speed"]["throughput/2 clients/cpu an answer"]["value"] >= 0
         assert found["memory"]["peak_mib"] >= found["memory"]["after_load_mib"] > 1
 
 
@@ -245,6 +246,7 @@ def _system(hits: Mapping[str, float], answers: float) -> dict[str, Any]:
     quality = {id_: {"page hit@10": hit, "page nDCG@10": hit / 2} for id_, hit in hits.items()}
     speed = {
         f"{at}/answers": figure(answers),
+        f"{at}/cpu an answer": figure(1000 / answers if answers else 0),
         f"{at}/p50": figure(10),
         f"{at}/p95": figure(20),
         f"{at}/failed": figure(0),
@@ -280,6 +282,7 @@ def test_ours_is_held_against_theirs_system_by_system() -> None:
     assert (naive["theirs"], naive["answers"], naive["met"]) == ("dense", {"8 clients": 3.0}, False)  # finds less
     assert naive["quality"]["page hit@10"]["damages"] == 1
     assert (hybrid["answers"], hybrid["met"]) == ({"8 clients": 2.5}, True)
+    assert hybrid["cpu_an_answer"] == {"8 clients": 0.4}
     assert hybrid["quality"]["page hit@10"] == {"n": 3, "wins": 1, "damages": 0, "difference": 1 / 3, "p": 1.0}
     assert (hybrid["pages_per_second"], hybrid["first_answer"], hybrid["memory_after_load"]) == (2.0, 1.5, 1.5)
     assert (unfiltered["answers"], unfiltered["met"]) == ({}, None)
@@ -304,9 +307,12 @@ def test_the_report_has_every_contender_in_every_table() -> None:
     }
     lines = [" ".join(line.replace("|", " ").split()) for line in report.to_markdown(record).splitlines()]
     assert "Sextant 0.5 to 1.5, Haystack 0.5 to 1.5" in lines[2]
-    assert "Haystack dense 20.0 10 20 0" in lines
-    assert "Sextant hybrid, beside Haystack 50.0 10 20 0" in lines
+    assert "Haystack dense 20.0 10 20 50.0 0" in lines
+    assert "Sextant hybrid, beside Haystack 50.0 10 20 20.0 0" in lines
     assert "Sextant 1 1,234 10.0 30.0 – 900" in lines
     assert "Haystack 3.0 1 1,234 5.0 20.0 – 600" in lines
-    assert "hybrid over Haystack hybrid +.333 (1 / 0, p 1.000) +.167 (1 / 0, p 1.000) 2.50 2.00 1.50 1.50 met" in lines
+    assert (
+        "hybrid over Haystack hybrid +.333 (1 / 0, p 1.000) +.167 (1 / 0, p 1.000) 2.50 0.40 2.00 1.50 1.50 met"
+        in lines
+    )
     assert any(line.startswith("Sextant hybrid:query_filters=false – – – – .667 [.21, .94] .333") for line in lines)
