@@ -136,8 +136,9 @@ class _Worker(Generic[A, R]):
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(sorted(_PRELOADED))
             self._connection, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs, self._work, self._memory_bytes), daemon=True)
-            self._process.start()
+            process = context.Process(target=_serve, args=(theirs, self._work, self._memory_bytes), daemon=True)
+            process.start()
+            self._process = process  # not before: what has not started cannot be killed
             theirs.close()
             self._files = 0
         if self.closed:

@@ -125,6 +125,17 @@ async def test_cancelling_ends_the_process(tmp_path: Path) -> None:
         pool.close()
 
 
+@pytest.mark.parametrize("after_s", [0.0001 * step for step in range(30)])
+async def test_cancelling_while_the_process_starts_is_a_cancellation(after_s: float) -> None:
+    pool = ProcessPool(perform, 1)
+    running = asyncio.create_task(pool.run("hang", 20.0))
+    await asyncio.sleep(after_s)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    pool.close()
+
+
 async def test_closing_leaves_no_process() -> None:
     pool = ProcessPool(perform, 2)
     pids = [int(await pool.run("pid", 20)) for _ in range(2)]
