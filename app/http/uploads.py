@@ -115,7 +115,7 @@ class _Form:
         if part.header.lower() == b"content-disposition":
             _, options = parse_options_header(bytes(part.value))
             part.name, plain = options.get(b"name", b""), options.get(b"filename")
-            part.filename = _extended(part.value) if plain is None else _decoded(plain)
+            part.filename = _extended(bytes(part.value)) if plain is None else _decoded(plain)
         part.header.clear()
         part.value.clear()
 
