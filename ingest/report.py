@@ -16,10 +16,10 @@ from rich.text import Text
 from app.types import Document
 from ingest.captioning import CaptionCost
 from ingest.indexing import Tally
+from ingest.model_calls import CallCost, summed
 from ingest.pipeline import OUTCOMES, Outcome
-from ingest.relating import RelatingCost, summed
+from ingest.relating import RelatingCost
 from ingest.situating import SituatingCost
-from ingest.situating import summed as situating_summed
 
 _STYLES = {"created": "green", "replaced": "cyan", "unchanged": "dim", "failed": "bold red", "removed": "yellow"}
 
@@ -96,10 +96,9 @@ class JsonReport:
         if graph := outcome.graph:
             line |= {"entities": graph.entities, "relations": graph.relations, "graph_seconds": round(graph.seconds, 3)}
         if captions := outcome.captions:
-            usd = None if captions.usd is None else str(captions.usd)
-            line |= {"captions": {**asdict(captions), "usd": usd}}
-        if related := outcome.relating:
-            line |= {"model_relations": as_json(related)}
+            line |= {"captions": as_json(captions)}
+        if outcome.relating:
+            line |= {"model_relations": as_json(outcome.relating)}
         if outcome.situating:
             line |= {"situations": as_json(outcome.situating)}
         if outcome.reason:
@@ -119,7 +118,7 @@ class JsonReport:
         if costs := self.outcomes.relating():
             write_json("model_relations", as_json(summed(costs)))
         if situating := self.outcomes.situating():
-            write_json("situations", as_json(situating_summed(situating)))
+            write_json("situations", as_json(summed(situating)))
         write_json("summary", asdict(self.outcomes.summary(tally)))
 
 
@@ -175,7 +174,7 @@ class TextReport:
         if len(costs := self.outcomes.relating()) > 1:
             self._console.print(Text(f"\nin all: {related(summed(costs))}"))
         if len(situating := self.outcomes.situating()) > 1:
-            self._console.print(Text(f"\nin all: {situated(situating_summed(situating))}"))
+            self._console.print(Text(f"\nin all: {situated(summed(situating))}"))
         if failures and len(self.outcomes.every) > len(failures):
             self._console.print(Text(f"\n{len(failures)} failed:", "bold red"))
             for outcome in failures:
@@ -234,38 +233,38 @@ def described(outcome: Outcome) -> str:
     return " · ".join(parts)
 
 
-def as_json(cost: RelatingCost | SituatingCost) -> dict[str, Any]:
-    seconds = {"seconds": round(cost.seconds, 3)} if isinstance(cost, RelatingCost) else {}
-    return {**asdict(cost), "usd": None if cost.usd is None else str(cost.usd), **seconds}
+def as_json(cost: CallCost) -> dict[str, Any]:
+    rounded = {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(cost).items()}
+    return {**rounded, "usd": None if cost.usd is None else str(cost.usd)}
+
+
+def _priced(cost: CallCost) -> str:
+    usd = "price unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
+    return f"{cost.input_tokens:,} tokens read and {cost.output_tokens:,} written, {usd}"
+
+
+def _called(cost: CallCost) -> str:
+    return f"{cost.llm_calls} calls" + (f", {cost.failed} failed" if cost.failed else "")
 
 
 def situated(cost: SituatingCost) -> str:
     """What a model said, or would be asked, and at which price."""
-    tokens = f"{cost.input_tokens:,} tokens read and {cost.output_tokens:,} written"
-    usd = "price unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
     if cost.estimated:
-        return f"a model would situate {cost.passages} chunks by {cost.llm_calls} calls: at most {tokens}, {usd}"
-    failed = f", {cost.failed} failed" if cost.failed else ""
-    said = f"{cost.sentences} of {cost.passages} chunks situated by {cost.llm_calls} calls{failed}"
-    return f"{said}, {tokens}, {usd}"
+        return f"a model would situate {cost.passages} chunks by {_called(cost)}: at most {_priced(cost)}"
+    return f"{cost.sentences} of {cost.passages} chunks situated by {_called(cost)}, {_priced(cost)}"
 
 
 def related(cost: RelatingCost) -> str:
     """What a model added, or would read, and at which price."""
-    tokens = f"{cost.input_tokens:,} tokens read and {cost.output_tokens:,} written"
-    usd = "price unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
     if cost.estimated:
-        return f"a model would read {cost.passages} passages by {cost.llm_calls} calls: at most {tokens}, {usd}"
+        return f"a model would read {cost.passages} passages by {_called(cost)}: at most {_priced(cost)}"
     found = f"{cost.relations} relations by a model, {cost.dropped} not borne out by their page"
-    failed = f", {cost.failed} failed" if cost.failed else ""
-    return f"{found}, {cost.llm_calls} calls{failed}, {tokens}, {usd}"
+    return f"{found}, {_called(cost)}, {_priced(cost)}"
 
 
 def _captioned(cost: CaptionCost) -> str:
     """What captions came of how many pictures, and at which price."""
-    words = f"{cost.captions} of {cost.pictures} pictures put into words by {cost.llm_calls} calls"
-    tokens = f"{cost.input_tokens + cost.output_tokens:,} tokens"
-    return f"{words}, {tokens}, {'price unknown' if cost.usd is None else f'{cost.usd:.4f} USD'}"
+    return f"{cost.captions} of {cost.pictures} pictures put into words by {_called(cost)}, {_priced(cost)}"
 
 
 def write_json(kind: str, fields: Mapping[str, Any]) -> None:

@@ -14,7 +14,8 @@ from ingest.cli import OK
 from ingest.extraction.entities import extract
 from ingest.extraction.model_relations import merged
 from ingest.indexing import Index
-from ingest.relating import Relating, RelatingCost, summed
+from ingest.model_calls import summed
+from ingest.relating import Relating, RelatingCost
 from ingest.report import Report, as_json, related, write_json
 from ingest.verification import chunks_of, orphaned_records, pages_of
 

@@ -170,7 +170,9 @@ async def test_a_picture_becomes_a_chunk_that_is_a_slice_of_its_page(
     store = FakeStore(stamp())
     outcome = await ingest(report(tmp_path / "a.pdf"), endpoint, store)
     assert outcome.document is not None
-    assert outcome.captions == CaptionCost(1, 1, 0, 0, 1, 900, 40, Decimal("0.00094"))
+    assert outcome.captions == CaptionCost(
+        1, 1, llm_calls=1, input_tokens=900, output_tokens=40, usd=Decimal("0.00094")
+    )
     (page,) = await pages_of(store, outcome.document)
     figure = (await chunks(store, outcome.document))[-1]
     assert (figure.kind, figure.text, page.text[figure.start : figure.end]) == ("figure", BLOCK, BLOCK)
@@ -199,7 +201,7 @@ async def test_the_same_picture_is_paid_for_once(tmp_path: Path, endpoint: Scrip
     again = await ingest(path, endpoint, FakeStore(stamp()))
     assert len(endpoint.requests) == 2
     assert first.captions is not None
-    assert again.captions == CaptionCost(2, 2, 2, 0, 0, 0, 0, Decimal(0))
+    assert again.captions == CaptionCost(2, 2, cached=2)
 
 
 @pytest.mark.anyio

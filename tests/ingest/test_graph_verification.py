@@ -12,6 +12,7 @@ from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Entity, Menti
 from ingest.commands.graph import derive
 from ingest.extraction.model_relations import MOST_TOKENS
 from ingest.indexing import Index
+from ingest.model_calls import PricedModel
 from ingest.relating import Relating
 from ingest.report import JsonReport
 from ingest.verification import problems
@@ -80,7 +81,7 @@ async def test_a_dry_run_of_the_graph_says_what_a_model_would_cost_and_changes_n
     store = await indexed(replace(OWN, count=7))
     before = dict(store._records)
     generator = ScriptedGenerator(["never asked"])
-    relating = Relating(generator, Prices(Decimal(1), Decimal(10)))
+    relating = Relating(PricedModel(generator, Prices(Decimal(1), Decimal(10))))
     options = argparse.Namespace(json=True, dry_run=True)
     await derive(options, Index(store, HashEmbedder(), {}), JsonReport(), relating)
     [line] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

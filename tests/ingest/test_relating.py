@@ -17,8 +17,9 @@ from ingest.chunking import StructureChunker
 from ingest.extraction.entities import extract
 from ingest.extraction.model_relations import MOST_TOKENS, added, asked, believed, calls, merged
 from ingest.indexing import Index
+from ingest.model_calls import summed
 from ingest.pipeline import Batch, Options, Outcome
-from ingest.relating import RelatingCost, open_relating, summed
+from ingest.relating import RelatingCost, open_relating
 from ingest.sources import find_sources
 from ingest.verification import problems
 from tests.fakes import FakeStore

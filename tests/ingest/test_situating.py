@@ -14,8 +14,9 @@ from app.settings import Settings
 from app.types import Chunk, DocumentMeta, Filter, Leg, LegResult, SparseVector
 from ingest.chunking import StructureChunker, read_chunker
 from ingest.indexing import Index
+from ingest.model_calls import summed
 from ingest.pipeline import Batch, Options, Outcome
-from ingest.situating import MOST_CHARACTERS, SituatingCost, open_situating, situations, summed
+from ingest.situating import MOST_CHARACTERS, SituatingCost, open_situating, situations
 from ingest.sources import find_sources
 from tests.fakes import FakeStore
 from tests.ingest.filings import HashEmbedder, prose, stamp, write_pdf
@@ -92,7 +93,9 @@ async def test_a_chunk_is_found_by_its_sentence_and_reads_as_without_it(
     endpoint.play(reply(listed((1, "The pension plan of Acme."))))
     store = FakeStore(stamp(chunker=SITUATED.name))
     outcome = await ingested(endpoint, tmp_path, store)
-    assert outcome.situating == SituatingCost(1, 1, 0, 0, 1, 1000, 50, Decimal("0.0025"))
+    assert outcome.situating == SituatingCost(
+        1, 1, llm_calls=1, input_tokens=1000, output_tokens=50, usd=Decimal("0.0025")
+    )
     [hit] = (await found(store, "pension plan")).hits
     assert (await found(store, "acme units")).hits[0].chunk == hit.chunk
     [page] = await store.pages([(hit.chunk.document_id, 1)], Filter().access)
@@ -107,7 +110,7 @@ async def test_what_was_said_once_is_not_paid_for_again(endpoint: ScriptedEndpoi
     await ingested(endpoint, tmp_path, FakeStore(stamp(chunker=SITUATED.name)))
     again = FakeStore(stamp(chunker=SITUATED.name))
     outcome = await ingested(endpoint, tmp_path, again)
-    assert outcome.situating == SituatingCost(1, 1, 0, 1, 0, 0, 0, Decimal(0))
+    assert outcome.situating == SituatingCost(1, 1, cached=1)
     assert len(endpoint.requests) == 1
     assert len((await found(again, "pension")).hits) == 1
 
