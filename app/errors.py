@@ -21,6 +21,7 @@ SextantError                 500  internal
 ├─ UpstreamFailed            502  upstream_failed       a model endpoint answered nonsense or an error
 ├─ Unavailable               503  unavailable           a dependency is down
 │  ├─ StoreUnavailable       503  store_unavailable
+│  │  └─ IndexMissing        503  store_unavailable     there is no such collection yet
 │  ├─ StoreLocked            503  store_locked          another process owns the embedded index
 │  └─ GeneratorUnavailable   503  generator_unavailable
 ├─ Timeout                   504  timeout

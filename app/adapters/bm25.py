@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     r"""
     (?P<form>\d{1,2}-[a-z]\b)                 # 10-K
   | (?P<fy>fy\s?'?(?P<year>\d{4}|\d{2})\b)    # FY2018, FY18
-  | (?P<mixed>[a-z]+\d[a-z\d]*|\d+[a-z][a-z\d]*)  # q3, 3m, covid19
+  | (?P<mixed>[a-z]+\d[a-z\d]*|\d+[a-z][a-z\d]*)  # q3, 5g, covid19
   | (?P<number>\d[\d,]*(?:\.\d+)?)            # 1,577.00
   | (?P<amp>[a-z]+(?:&[a-z]+)+)               # pp&e
   | (?P<word>[a-z]+)
