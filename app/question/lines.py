@@ -1,7 +1,7 @@
 """Lines of the financial statements: how questions call them, what to search for, how filings label them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -181,7 +181,7 @@ LINES: Mapping[str, Line] = {
     "cash": Line(
         "balance",
         "cash and cash equivalents",
-        r"cash(?: and (?:cash )?equivalents)?(?! (?:flows?|provided|used|generated|from|dividends?|paid)\b)",
+        r"cash(?: (?:and|&) (?:cash )?equivalents)?(?! (?:flows?|provided|used|generated|from|dividends?|paid)\b)",
         (r"cash and cash equivalents.*", r"cash"),
     ),
     "total liabilities": Line("balance", "total liabilities", r"total liabilities", (r"total liabilities",)),
@@ -267,20 +267,29 @@ _BEFORE = frozenset(
     "were what which whose will with would year year-end yearly".split()
 )
 """Words before a line's name that leave it the whole company's: others make it a segment's or another measure."""
-_LINKS = frozenset("from by of for across attributed attributable generated contributed derived within".split())
-"""Words after it that do the same, with what follows them: "revenue from services"."""
+_LINKS = frozenset(
+    "from by of for across attributed attributable generated contributed derived within in at on to per under outside "
+    "before after excluding without".split()
+)
+"""Words after it that do the same, with what follows them: "revenue from services", "sales to dealers"."""
+_AUXILIARIES = frozenset("are can could did do does had has have is was were will would".split())
+"""Before a line, they leave a verb behind it: "did revenue climb"."""
+_AMOUNTS = frozenset(
+    "activities activity amount amounts balance balances changed changes cost costs decline decreases dollars during "
+    "evolve exceed expense expenses figure figures fluctuate growth higher increases information larger less levels "
+    "lower movement percent percentage performance program programs respectively than total totals trend trends value "
+    "values what year-over-year yoy".split()
+)
+"""Nouns and comparatives behind a line that leave it the same amount: "revenue growth", "the inventory balance"."""
 _WHEN = frozenset(
     "first second third fourth same period periods three six nine twelve months full prior previous each every ended "
     "ending last newest change changed grow grew rise rose fall fell decrease decline compare compared compares "
-    "differ do does it they s fy years quarters filing filings".split()
+    "differ do does it they s fy years quarters filing filings beginning start close date relation comparison "
+    "contrast terms total percent percentage million millions billion billions thousand thousands usd us dollars "
+    "balance sheet sheets statement statements income cash flow flows table form note end year quarter latest recent "
+    "fiscal most january february march april may june july august september october november december calendar".split()
 )
 """Words that may follow those without naming a part."""
-_OTHER = re.compile(
-    r"[ -](?:impairments?|recognition|margins?|ratios?|turnover|allowances?|valuations?|polic(?:y|ies)|rates?"
-    r"|maturit(?:y|ies)|covenants?|multiples?|mix|backlog|write-?(?:offs?|downs?)|reserves?|agreements?|plans?|facilit(?:y|ies)|awards?)\b",
-    re.IGNORECASE,
-)
-"""A noun behind the line that makes it another measure: "goodwill impairment"."""
 _PARTS = re.compile(
     r"\b(?:segments?|divisions?|business(?:es)? units?|product (?:lines?|categor\w+)|categor(?:y|ies)|regions?"
     r"|geograph\w*|subsidiar\w+|per share|breakdown|broken down|comparable|organic|same-store|adjusted|non-gaap)\b",
@@ -288,6 +297,7 @@ _PARTS = re.compile(
 )
 """What speaks of a part of the company, or of another measure."""
 _WORD = re.compile(r"[\w&-]+")
+_BEHIND = re.compile(r"[ -]+([\w&-]+)")
 _FOOTNOTE = re.compile(r"\s*\((?:\d|[a-z]|see[^)]*|note[^)]*)\)|[*†‡:.]+$", re.IGNORECASE)
 _GAP = re.compile(r"\s+")
 
@@ -309,24 +319,37 @@ def named_lines(question: str) -> list[tuple[str, int, int]]:
     for _, start, end, key in sorted(matches):
         if all(end <= a or b <= start for _, a, b in taken):
             taken.append((key, start, end))
-    whole = [one for one in sorted(taken, key=lambda one: one[1]) if not _narrowed(question, *one[1:])]
+    taken.sort(key=lambda one: one[1])
+    whole = [one for one in taken if not _narrowed(question, *one[1:], taken)]
     firsts = {key: (key, start, end) for key, start, end in reversed(whole)}
     return sorted(firsts.values(), key=lambda one: one[1])
 
 
-def _narrowed(question: str, start: int, end: int) -> bool:
+def _narrowed(question: str, start: int, end: int, lines: Sequence[tuple[str, int, int]]) -> bool:
+    """Whether the words around the line, those of other lines aside, make it a part's or another measure."""
     before = _WORD.findall(question[:start])
     if before and before[-1].lower() not in _BEFORE and not any(ch.isdigit() for ch in before[-1]):
         return True
-    if _OTHER.match(question, end):
+    rest = question[end:]
+    for _, other, its_end in reversed(lines):
+        if other >= end:
+            rest = f"{rest[: other - end]},{rest[its_end - end :]}"
+    behind = _BEHIND.match(rest)
+    if behind and not (before and before[-1].lower() in _AUXILIARIES) and _is_another(behind[1].lower()):
         return True
-    after = [word.lower() for word in _WORD.findall(question[end:])]
+    after = [word.lower() for word in _WORD.findall(rest)]
     while after and after[0] in ("is", "was", "were", "that"):
         after.pop(0)
     if not after or after[0] not in _LINKS:
         return False
-    named = next((word for word in after if word not in _BEFORE | _LINKS), "")
+    named = next((word for word in after if word in _WHEN or word not in _BEFORE | _LINKS), "")
     return bool(named) and named not in _WHEN and not any(ch.isdigit() for ch in named)
+
+
+def _is_another(word: str) -> bool:
+    """Whether a word right behind a line is a noun of its own: "sales tax", "inventory warehouses"."""
+    plain = word in _BEFORE | _LINKS | _WHEN | _AMOUNTS | _AUXILIARIES
+    return not plain and not word.endswith("ed") and not any(ch.isdigit() for ch in word)
 
 
 def label_rank(line: Line, label: str) -> int | None:
