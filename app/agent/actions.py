@@ -1,10 +1,10 @@
-"""An agent's actions: numbered and traced, limited in number and time, each identical one taken once."""
+"""An agent's actions: numbered and traced, limited in number and time, each identical one done once."""
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from app.errors import LimitExceeded, SextantError, Timeout
 from app.spans import of_action
@@ -37,7 +37,8 @@ class Actions:
     timeout_s: float
     """Seconds one may take."""
     taken: int = 0
-    _seen: set[str] = field(default_factory=set)
+    _found: dict[str, Any] = field(default_factory=dict)
+    """What each action gave, or None while it is being done, by its tool and arguments."""
 
     async def take(
         self,
@@ -46,21 +47,33 @@ class Actions:
         thought: str,
         work: Callable[[], Awaitable[T]],
         results: Callable[[T], Sequence[str]] = lambda _: (),
+        *,
+        once: bool = False,
     ) -> T:
-        """The work's result; `results` says its ids for the trace.
+        """The work's result, or what an identical action gave before, which is no action; `results` says its ids for
+        the trace.
 
-        Raises RepeatedAction, LimitExceeded, Timeout and what the work raises; each is in the trace.
+        Raises LimitExceeded, Timeout, what the work raises, and with `once` RepeatedAction instead of giving a result
+        again; each is in the trace.
         """
+        key = json.dumps([tool, arguments], sort_keys=True, default=str)
+        if not once and self._found.get(key) is not None:
+            return cast(T, self._found[key])
         self.taken += 1
         number = self.taken
         step = self.tools.note("act", step=number, tool=tool, arguments=dict(arguments), thought=thought)
         token = ACTION.set(number)
         try:
-            self._check(tool, arguments)
+            if self.taken > self.most:
+                raise LimitExceeded(f"the limit of {self.most} actions is reached")
+            if once and key in self._found:
+                raise RepeatedAction(f"{tool} was called with the same arguments before")
+            self._found.setdefault(key, None)
             with of_action(tool):
                 async with asyncio.timeout(self.timeout_s):
                     found = await work()
             step.detail["results"] = list(results(found))
+            self._found[key] = found
             return found
         except SextantError as error:
             step.detail["error"] = error.error_code
@@ -79,11 +92,3 @@ class Actions:
             limit = "actions"
         self.tools.note("limit", limit=limit, why=str(error))
         return str(error)
-
-    def _check(self, tool: ToolName, arguments: Mapping[str, Any]) -> None:
-        if self.taken > self.most:
-            raise LimitExceeded(f"the limit of {self.most} actions is reached")
-        key = json.dumps([tool, arguments], sort_keys=True, default=str)
-        if key in self._seen:
-            raise RepeatedAction(f"{tool} was called with the same arguments before")
-        self._seen.add(key)

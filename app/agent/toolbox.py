@@ -86,6 +86,7 @@ class Toolbox:
                 thought,
                 lambda: run[action.tool](action),
                 lambda found: [hit.chunk.id for hit in found.hits] or [found.text],
+                once=True,
             )
         except LimitExceeded:
             raise

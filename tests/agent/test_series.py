@@ -137,3 +137,13 @@ async def test_without_a_line_in_common_each_filing_is_asked_as_before() -> None
     answer = await Agentic().answer(Question("How did Acme's production change over these quarters?"), tools)
     assert [step.detail["line"] for step in tools.trace if step.name == "series"] == [None]
     assert [c.document_id for c in answer.citations] == ["acme-q1", "acme-q2", "acme-q3"]
+
+
+async def test_a_filing_is_not_searched_again_for_a_label_that_is_the_topic_itself() -> None:
+    chunks = [at("Q1", "Widgets 40 38"), at("Q2", "Widgets 41 38"), at("Q3", "Goodwill 5 5")]
+    answer = await Agentic().answer(
+        Question("How have Acme's Widgets changed over these quarters?"), Tools(await ports(*chunks))
+    )
+    values = [line for line in answer.text.splitlines() if line.startswith("Widgets")]
+    assert [line.split()[1] for line in values] == ["40", "41"]
+    assert any(note.startswith("not answered for Acme 10-Q Q3") for note in answer.notes)

@@ -136,3 +136,8 @@ async def test_the_question_is_searched_as_well_and_what_it_finds_stands_behind(
     assert {hit.chunk.document_id for hit in found} == {ANNUAL.id}
     assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
     assert len(found) == 2
+
+
+async def test_what_a_ratio_lacks_does_not_keep_its_other_line_from_being_looked_up() -> None:
+    text, _ = await ask("What percentage of Orrin's revenue was R&D in FY2022?")
+    assert text.splitlines()[0] == "Total revenue: 9,700 [1]. For June 30, 2022, in millions [1]."
