@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -78,9 +79,7 @@ async def retrieval_command(options: argparse.Namespace) -> int:
     async with _subject(options, mute=True) as subject:
         chosen, left_out = await systems(subject, options.arch, bm25=True)
         found = await retrieval.run(await _asking(options, subject), chosen, questions)
-    _write(json.dumps(retrieval.as_json(found), indent=2) if options.json else retrieval.table(found))
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell(options, retrieval.as_json(found), retrieval.table(found), left_out)
     failed = {name: count for name, count in found["problems"].items() if count}
     return fail(f"questions without a reply: {failed}", VIOLATED) if failed else OK
 
@@ -92,9 +91,7 @@ async def citations_command(options: argparse.Namespace) -> int:
         asking = await _asking(options, subject)
         rows, violations = await conformance.run(asking, chosen, questions, options.filter_probes)
     as_json = conformance.as_json(rows, violations)
-    _write(json.dumps(as_json, indent=2) if options.json else conformance.table(rows, violations))
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell(options, as_json, conformance.table(rows, violations), left_out)
     return VIOLATED if violations else OK
 
 
@@ -103,9 +100,7 @@ async def figures_command(options: argparse.Namespace) -> int:
     async with _subject(options, mute=True) as subject:
         chosen, left_out = await systems(subject, options.arch)
         found = await figures.run(await _asking(options, subject), subject, chosen, questions)
-    _write(json.dumps([asdict(one) for one in found], indent=2) if options.json else figures.table(found))
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell(options, [asdict(one) for one in found], figures.table(found), left_out)
     return OK
 
 
@@ -144,8 +139,7 @@ async def matrix_command(options: argparse.Namespace) -> int:
         by_kind = routes.measured(scores, questions, kinds, options.quality)
         written.write_text(routes.to_json(by_kind, run_of["index"]["models"]["generator"]), "utf-8")
         sys.stderr.write(f"written: {written}\n")
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell_left_out(left_out)
     failed = any(o.reply is None for s in scores for o in s.outcomes.values())
     return VIOLATED if failed or any(several for s in scores for several in s.broken.values()) else OK
 
@@ -156,7 +150,7 @@ def _routes_file(options: argparse.Namespace) -> Path | None:
         return options.routes  # type: ignore[no-any-return]
     if options.url:
         raise UsageError("--routes needs a file where the service is another process")
-    return Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir})).index_dir / "routes.json"
+    return _settings(options).index_dir / "routes.json"
 
 
 def _publish(found: Record, options: argparse.Namespace, *, markdown: str, page: str) -> None:
@@ -182,7 +176,7 @@ async def ablate_command(options: argparse.Namespace) -> int:
             raise UsageError("nothing to change: give --switch or --index")
         effects = await ablation.run((asking, base), others, questions)
     as_json = [asdict(effect) for effect in effects]
-    _write(json.dumps(as_json, indent=2) if options.json else ablation.table(base.name, effects))
+    _tell(options, as_json, ablation.table(base.name, effects))
     return OK
 
 
@@ -204,16 +198,14 @@ async def chunking_command(options: argparse.Namespace) -> int:
         )
     finally:
         embedder.close()
-    _write(json.dumps(asdict(found), indent=2) if options.json else chunking.table(found))
+    _tell(options, asdict(found), chunking.table(found))
     return OK
 
 
 async def loaders_command(options: argparse.Namespace) -> int:
     names = options.loader.split(",") if options.loader else list(loaders.LOADERS)
     found, missing = await loaders.run(options.filings, options.python or sys.executable, names)
-    _write(json.dumps([asdict(one) for one in found], indent=2) if options.json else loaders.table(found))
-    for name in missing:
-        sys.stderr.write(f"left out: {name}\n")
+    _tell(options, [asdict(one) for one in found], loaders.table(found), missing)
     return OK
 
 
@@ -235,7 +227,7 @@ async def ir_command(options: argparse.Namespace) -> int:
             passages=options.passages,
             graph=options.graph,
         )
-    _write(json.dumps([asdict(result) for result in results], indent=2) if options.json else irsets.table(results))
+    _tell(options, [asdict(result) for result in results], irsets.table(results))
     if options.graph and not options.json:
         _write("\n" + irsets.multihop_table(results))
     short = [f"{result.name} ({result.qrels})" for result in irsets.short_of_baseline(results)]
@@ -243,18 +235,18 @@ async def ir_command(options: argparse.Namespace) -> int:
 
 
 async def scan_command(options: argparse.Namespace) -> int:
-    settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
+    settings = _settings(options)
     async with open_ports(settings) as ports:
         found = await scanning.run(ports, _questions(options))
     if not found.questions:
         raise UsageError(f"no question of class {options.kinds} has several evidence pages")
-    _write(json.dumps(asdict(found), indent=2) if options.json else scanning.table(found))
+    _tell(options, asdict(found), scanning.table(found))
     return OK
 
 
 async def calibrate_command(options: argparse.Namespace) -> int:
     questions = load_questions(options.questions)[: options.limit]
-    settings = Settings(**({} if options.data_dir is None else {"data_dir": options.data_dir}))
+    settings = _settings(options)
     if options.agent:
         return await _calibrate_agent(options, settings, questions)
     async with open_ports(settings) as ports:
@@ -303,13 +295,12 @@ async def stress_command(options: argparse.Namespace) -> int:
             run_of = await record.of_run(Asking(subject, version, k, parallel, log), options.questions, questions)
     made: Record = {"run": run_of, "stress": stress.as_json(found)}
     _publish(made, options, markdown=stress_report.to_markdown(made), page=stress_report.to_html(made))
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell_left_out(left_out)
     return OK
 
 
 async def rerank_command(options: argparse.Namespace) -> int:
-    settings = Settings(data_dir=options.data_dir) if options.data_dir else Settings()
+    settings = _settings(options)
     if not (options.folders or options.questions):
         raise UsageError("give folders of retrieval sets, --questions, or both")
     if settings.reranker_model == "none":
@@ -326,7 +317,7 @@ async def rerank_command(options: argparse.Namespace) -> int:
         for folder in options.folders:
             candidates = await reranking.of_set(folder, embedder, options.depth, options.sample)
             found.append(await reranking.measure(folder.name, candidates, reranker))
-    _write(json.dumps([asdict(m) for m in found], indent=2) if options.json else reranking.table(found))
+    _tell(options, [asdict(m) for m in found], reranking.table(found))
     return OK
 
 
@@ -334,9 +325,7 @@ async def injections_command(options: argparse.Namespace) -> int:
     async with injections.world() as ports:
         tried, left_out = await injections.run(ports, options.arch, options.parallel)
     as_json = {"results": dict(injections.RESULTS), "tried": [asdict(one) for one in tried]}
-    _write(json.dumps(as_json, indent=2) if options.json else injections.table(tried))
-    for reason in left_out:
-        sys.stderr.write(f"left out: {reason}\n")
+    _tell(options, as_json, injections.table(tried), left_out)
     obeyed = [f"{t.system} ({t.attack})" for t in tried if t.result == "obeyed"]
     return fail(f"obeyed: {', '.join(obeyed)}", VIOLATED) if obeyed else OK
 
@@ -349,7 +338,7 @@ async def compare_command(options: argparse.Namespace) -> int:
         return compare_benches(a, b, as_json=options.json)
     changes = compare.compare(a, b)
     as_json = [asdict(change) for change in changes]
-    _write(json.dumps(as_json, indent=2) if options.json else compare.to_markdown(a, b, changes))
+    _tell(options, as_json, compare.to_markdown(a, b, changes))
     return OK
 
 
@@ -370,6 +359,21 @@ def fail(message: str, status: int) -> int:
     """Says why on standard error."""
     sys.stderr.write(f"sextant-eval: {message}\n")
     return status
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    return Settings() if options.data_dir is None else Settings(data_dir=options.data_dir)
+
+
+def _tell(options: argparse.Namespace, found: Any, text: str, left_out: Sequence[str] = ()) -> None:
+    """What was found, as JSON or in words; on standard error, why systems were left out."""
+    _write(json.dumps(found, indent=2) if options.json else text)
+    _tell_left_out(left_out)
+
+
+def _tell_left_out(reasons: Sequence[str]) -> None:
+    for reason in reasons:
+        sys.stderr.write(f"left out: {reason}\n")
 
 
 def _write(text: str) -> None:

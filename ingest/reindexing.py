@@ -204,9 +204,7 @@ async def rollback(options: argparse.Namespace, settings: Settings, open_index: 
             return USAGE
         async with open_index(settings, False):
             await builds.switch(Versions(versions.previous, versions.current))
-    report.error(
-        f"{settings.collection} is build {versions.previous} again; set the models back that it was built with"
-    )
+    report.note(f"{settings.collection} is build {versions.previous} again; set the models back that it was built with")
     return OK
 
 

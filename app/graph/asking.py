@@ -75,7 +75,6 @@ _WHOLE = re.compile(
     r"|the (?:whole|entire) (?:collection|corpus))\b",
     re.I,
 )
-_LEADS = re.compile(r"(?:which|what|how many|number of|group|list|rank)(?: \w+){0,3} *$", re.I)
 _LATEST = re.compile(r"\b(?:latest|most recent|newest|last)\b", re.I)
 
 

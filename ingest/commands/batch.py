@@ -255,7 +255,7 @@ async def _figures(options: argparse.Namespace, settings: Settings, open_index: 
 
 async def _graph(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:
     async with open_index(settings, False) as index, open_relating(settings) as relating:
-        return await graph_commands.derive(options, index, report, relating)
+        return await graph_commands.derive(options, index, relating)
 
 
 async def _fetch(options: argparse.Namespace, settings: Settings, open_index: OpenIndex, report: Report) -> int:

@@ -16,11 +16,11 @@ from ingest.extraction.model_relations import merged
 from ingest.indexing import Index
 from ingest.model_calls import summed
 from ingest.relating import Relating, RelatingCost
-from ingest.report import Report, as_json, related, write_json
+from ingest.report import as_json, related, write_json
 from ingest.verification import chunks_of, orphaned_records, pages_of
 
 
-async def derive(options: argparse.Namespace, index: Index, report: Report, relating: Relating | None) -> int:
+async def derive(options: argparse.Namespace, index: Index, relating: Relating | None) -> int:
     """Entities and relations of every document, in place of those it had; those of no document go. Nothing is embedded.
 
     A dry run says what a model that reads relations would cost, and writes nothing.

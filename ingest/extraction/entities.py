@@ -60,7 +60,6 @@ _PROSE = ("text",)
 _DEFINED = re.compile(
     r",?(?: [A-Z][\w.]+){0,2}[ ]\((?:the |collectively,? |together[\w ,]*)?[“\"]([A-Z][^”\"]{1,40})[”\"]"
 )
-_UPPER = frozenset(("LLP", "LLC", "LP", "L.P.", "N.A.", "AG", "SE", "II", "III"))
 _RISKS = "risk factors"
 _APPENDED = re.compile(r"\bexhibits?\b|\bform 10-k summary\b", re.I)
 """Sections in which contracts follow: rules read them, the tagger does not."""

@@ -14,7 +14,6 @@ from ingest.extraction.model_relations import MOST_TOKENS
 from ingest.indexing import Index
 from ingest.model_calls import PricedModel
 from ingest.relating import Relating
-from ingest.report import JsonReport
 from ingest.verification import problems
 from tests.fakes import FakeStore, ScriptedGenerator
 from tests.ingest.filings import HashEmbedder, stamp
@@ -71,7 +70,7 @@ async def test_records_of_no_document_are_said_and_deriving_the_graph_removes_th
     wrong = "2 entities and relations of no document; `sextant-ingest graph` removes them"
     assert [problem async for problem in problems(store)] == [("gone-1", wrong)]
     options = argparse.Namespace(json=True, dry_run=False)
-    await derive(options, Index(store, HashEmbedder(), {}), JsonReport(), None)
+    await derive(options, Index(store, HashEmbedder(), {}), None)
     assert [problem async for problem in problems(store)] == []
 
 
@@ -83,7 +82,7 @@ async def test_a_dry_run_of_the_graph_says_what_a_model_would_cost_and_changes_n
     generator = ScriptedGenerator(["never asked"])
     relating = Relating(PricedModel(generator, Prices(Decimal(1), Decimal(10))))
     options = argparse.Namespace(json=True, dry_run=True)
-    await derive(options, Index(store, HashEmbedder(), {}), JsonReport(), relating)
+    await derive(options, Index(store, HashEmbedder(), {}), relating)
     [line] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     cost = line["model_relations"]
     assert (cost["estimated"], cost["llm_calls"], cost["output_tokens"]) == (True, 1, MOST_TOKENS)

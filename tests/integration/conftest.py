@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.edge_rest import EdgeRest
+
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 2**30
 
@@ -19,3 +21,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(dir=_MEMORY) as name:
         yield Path(name)
+
+
+@pytest.fixture
+def rest(folder: Path) -> Iterator[EdgeRest]:
+    """A Qdrant server's REST routes over the embedded engine."""
+    stand_in = EdgeRest(folder)
+    yield stand_in
+    stand_in.close()

@@ -40,13 +40,6 @@ async def open_served(settings: Settings, create: bool) -> AsyncIterator[Index]:
 
 
 @pytest.fixture
-def rest(folder: Path) -> Iterator[EdgeRest]:
-    stand_in = EdgeRest(folder)
-    yield stand_in
-    stand_in.close()
-
-
-@pytest.fixture
 def url(rest: EdgeRest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An index of two filings on a server."""
     with serve(rest.app()) as url:

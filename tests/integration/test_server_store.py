@@ -3,7 +3,6 @@
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -19,13 +18,6 @@ from tests.integration.edge_rest import EdgeRest, serve
 from tests.integration.samples import EVERYONE, STAMP, X, Y, chunk, document, entity, page, sparse, vectors
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def rest(folder: Path) -> Iterator[EdgeRest]:
-    stand_in = EdgeRest(folder)
-    yield stand_in
-    stand_in.close()
 
 
 @pytest.fixture
