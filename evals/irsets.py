@@ -204,7 +204,7 @@ def _result(
         best = max(("bm25", "dense"), key=means.__getitem__)
         against = paired(ndcg["hybrid"], ndcg[best])
     first = {
-        leg: {query: _recall(judged.qrels[query], found[:5]) for query, found in lists.items()}
+        leg: {query: _recall(judged.qrels[query], found[:5]) for query, found in lists.items() if query in judged.qrels}
         for leg, lists in ranked.items()
     }
     return SetResult(

@@ -72,6 +72,13 @@ async def test_in_passages_a_document_ranks_once_by_its_best(folder: Path) -> No
     assert found.recall["dense"] == 1
 
 
+async def test_each_file_of_judgements_is_measured_on_its_own_queries(folder: Path) -> None:
+    (folder / "qrels_few.tsv").write_text("query-id\tcorpus-id\tscore\n2\tb\t1\n", encoding="utf-8")
+    whole, few = await irsets.evaluate(folder, LetterEmbedder(), Bm25Encoder())
+    assert [(found.qrels, found.queries) for found in (whole, few)] == [("qrels.tsv", 3), ("qrels_few.tsv", 1)]
+    assert few.ndcg["bm25"] == few.recall5["bm25"] == 1
+
+
 async def test_a_folder_that_is_no_set_is_said(tmp_path: Path) -> None:
     with pytest.raises(QuestionFileError, match="No such file"):
         await irsets.evaluate(tmp_path, None, Bm25Encoder())
