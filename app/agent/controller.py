@@ -171,7 +171,7 @@ class Controller:
         hits: list[Hit] = []
         asked = replace(self.question, text=part.text, k=room)
         try:
-            if (computed := await self.computed(asked)) is not None:
+            if not self._asks_for_one_value() and (computed := await self.computed(asked)) is not None:
                 return Finding(part.about, computed)
             looked = await self.looked_up(asked, part.documents)
             hits = await self._searched(part, asked)
@@ -180,6 +180,14 @@ class Controller:
             return Finding(part.about, _led(looked, await answer_if_held(asked, hits, self.actions.tools), room))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
+
+    def _asks_for_one_value(self) -> bool:
+        """Whether something is to be computed over all parts, such as the growth from one year to another.
+
+        Of a single part the growth would be another year's.
+        """
+        companies = read(self.question.text, self.catalogue).companies
+        return len(companies) == 1 and asked_formula(without_names(self.question.text, companies)) is not None
 
     async def _searched(self, part: SubQuestion, asked: Question, *, broad: bool = True) -> list[Hit]:
         if part.documents:

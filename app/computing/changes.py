@@ -91,7 +91,7 @@ def asked_change(question: str, companies: Sequence[str], catalogue: Sequence[Do
         return None
     own = [document for document in catalogue if document.meta.company in companies]
     years = sorted({term.period.year for term in formula.terms}, reverse=True)
-    filings = {document.id: document for year in years for document in reporting(own, Period(year))}
+    filings = {document.id: document for year in years for document in reporting(own, Period(year), whole=True)}
     return Change(formula, terms, tuple(filings.values())) if filings else None
 
 

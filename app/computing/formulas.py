@@ -109,7 +109,8 @@ class Formula:
 def asked_formula(question: str, current: Period | None = None, described: str = "") -> Formula | None:
     """What the question wants computed, by its own definition if it gives one; None where it wants nothing computed.
 
-    A change or an average is understood of whole years alone. Other formulas may be over `current`, the one period of
+    A change or an average is understood of whole years alone, a ratio of one year: of several it is one for each.
+    Other formulas may be over `current`, the one period of
     the filing that the question means where it names a quarter, or no period. With `described`, words for a row that is
     no line known here, the change of that.
     """
@@ -128,6 +129,9 @@ def asked_formula(question: str, current: Period | None = None, described: str =
         return at(current, name, expression, percent, places) if current else None
     first, last = min(years), max(years)
     several = range(first, last + 1) if _SEVERAL_YEARS.search(question) else range(last, last + 1)
+    compared = len(years) == 2 and re.search(r"(?:change|prior)\[", expression)
+    if first != last and len(several) == 1 and not compared and not _DEFINED.search(question):
+        return None
     base = first if len(years) == 2 and len(several) == 1 else None
     template, terms = _over(expression, several, base)
     told = str(last) if len(several) == 1 and base is None else f"{first} to {last}"

@@ -102,7 +102,7 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
     """What the question asks of these filings of the one company that it names; None where of no line.
 
     Periods are those it names, else that of the only filing. A quarter that several filings may report, by the fiscal
-    year, the calendar or their names, is looked up in each.
+    year, the calendar or their names, is looked up in each, and so is a year without an annual filing.
     """
     core = without_names(core_question(question), companies)
     lines = named_lines(core)
@@ -125,14 +125,16 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
 
 
 def _chosen(named: Sequence[Period], filings: Sequence[Document]) -> list[Period]:
-    """A quarter as the days on which filings that may be for it end; other periods as they are named."""
+    """A quarter, and a year of which there are quarterly filings alone, as the days on which filings that may be for it
+    end; other periods as they are named."""
     if not named:
         days = {filing.meta.period_end for filing in filings}
         return [_day(day) for day in days if day] if len(days) == 1 else []
     found: dict[Period, None] = {}
     for period in named:
-        ends = [end for filing in reporting(filings, period) if (end := filing.meta.period_end)]
-        found |= dict.fromkeys(map(_day, ends) if period.quarter else [period])
+        ends = sorted(end for filing in reporting(filings, period) if (end := filing.meta.period_end))
+        apart = period.quarter or not reporting(filings, period, whole=True)
+        found |= dict.fromkeys(map(_day, ends) if apart else [period])
     return list(found)
 
 

@@ -27,5 +27,5 @@ class Computing:
 def computing(formula: Formula, filings: Sequence[Document]) -> Computing | None:
     """None where no filing of the company reports a period of the formula."""
     periods = sorted({term.period for term in formula.terms}, key=lambda p: (p.year, p.quarter or 0), reverse=True)
-    chosen = {document.id: document for period in periods for document in reporting(filings, period)}
+    chosen = {document.id: document for period in periods for document in reporting(filings, period, whole=True)}
     return Computing(formula, tuple(chosen.values())) if chosen else None

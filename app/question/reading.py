@@ -206,9 +206,15 @@ def reports(document: Document, period: Period) -> bool:
     return fiscal or period == calendar_quarter(meta.period_end) or bool(label)
 
 
-def reporting(documents: Sequence[Document], period: Period) -> list[Document]:
-    """Filings for the period, a whole year's annual one alone; else annual ones of the next two years."""
-    return _for_periods(documents, [period], ()) or _comparatives(documents, [period])
+def reporting(documents: Sequence[Document], period: Period, *, whole: bool = False) -> list[Document]:
+    """Filings for the period, a whole year's annual one alone; else annual ones of the next two years.
+
+    With `whole` no quarterly filing stands for a whole year.
+    """
+    found = _for_periods(documents, [period], ())
+    if whole and period.quarter is None and period.day is None:
+        found = [document for document in found if document.meta.form != "10-Q"]
+    return found or _comparatives(documents, [period])
 
 
 def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list[Document]:

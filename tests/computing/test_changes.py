@@ -1,5 +1,7 @@
 """The change of a row or of a sentence's amounts that a question describes, with both numbers cited."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.architectures.agentic import Agentic
@@ -46,6 +48,12 @@ def test_what_is_described(question: str, terms: set[str]) -> None:
 )
 def test_nothing_to_compute(question: str) -> None:
     assert asked_change(question, ("Orrin",), (ORRIN,)) is None
+
+
+def test_a_quarterly_filing_is_no_years() -> None:
+    quarterly = replace(ORRIN, meta=replace(META, form="10-Q", fiscal_period="Q4"))
+    question = "What was the growth rate in pump rental fees of Orrin in 2022?"
+    assert asked_change(question, ("Orrin",), (quarterly,)) is None
 
 
 async def ask(question: str) -> tuple[list[str], bool]:

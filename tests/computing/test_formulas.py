@@ -128,6 +128,10 @@ def test_formulas(question: str, template: str, terms: list[str], percent: bool,
         "What does management say about revenue growth in 2022?",
         "What was adjusted EBITDA in 2022?",
         "What is X in 2022? X is defined as: happiness / revenue.",
+        "What was the current ratio in 2021 and 2022?",  # one for each
+        "What was inventory turnover in 2021 and 2022?",
+        "By how much did free cash flow grow from 2018 to 2022?",
+        "What was the growth of revenue in 2020, 2021 and 2022?",
     ],
 )
 def test_nothing_to_compute(question: str) -> None:

@@ -46,6 +46,13 @@ THIRD = filing("10-Q", 2023, "Q3", "2023-03-31")
             True,
             "",
         ),
+        (
+            "What was Orrin's revenue in 2023?",  # no annual filing for it
+            (ANNUAL, FIRST, THIRD),
+            ["revenue 2022-09-30", "revenue 2023-03-31"],
+            True,
+            "",
+        ),
     ],
 )
 def test_lines_and_periods(
@@ -113,6 +120,16 @@ async def test_the_statements_row_is_quoted_and_restated_in_the_scale_asked_for(
         "Total revenue: 9,700 [1]. For June 30, 2022, in millions [1].\nRevenue, 2022, in billions: 9,700 / 1000 = 9.70"
     )
     assert verified == [True, True]
+
+
+async def test_a_quarter_is_no_year() -> None:
+    for question in (
+        "By what percentage did Orrin's revenue grow from 2022 to 2023?",
+        "By what percentage did Orrin's revenue grow in 2023?",
+    ):
+        answer = await answered(question)
+        assert answer.calculations == ()
+        assert "%" not in answer.text
 
 
 async def test_a_change_shows_the_same_span_of_the_year_before() -> None:
