@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import dropwhile
 
 from app.question.periods import MONTHS, Period, calendar_quarter, named_periods
 from app.tools import Tools
@@ -31,13 +32,32 @@ _PROPER = r"[A-Z][\w&.-]*(?:\s+(?:&\s+)?[A-Z][\w&.-]*){0,4}?"
 _TITLED = re.compile(
     rf"(?P<name>{_PROPER}\s+(?:Corporation|Corp|Incorporated|Inc|Company|Limited|Ltd|PLC|plc|LLC|N\.V|S\.A|AG|SE)\b)"
 )
-_OWNER = re.compile(rf"(?P<name>{_PROPER})['’]s?(?=\s)")
+_OWNER = re.compile(rf"(?P<name>{_PROPER})['’][sS]?(?=\s)")
+_OWNER_IN_SMALL = re.compile(
+    r"(?<!\bthe )(?<!\bthat )(?<!\bits )(?<!\bour )(?<!\ban )(?<!\ba )\b(?P<name>[a-z]\w+)['’]s(?=\s)"
+)
 _SUBJECT = re.compile(r"\b(?:[Dd]oes|[Dd]id|[Hh]as|[Ii]s|[Ww]as|[Ww]ill|[Cc]an) (?P<name>(?:[A-Z][a-z]+)+)\b")
 _NO_NAMES = frozenset(MONTHS) | frozenset(
-    "a an are did do does fiscal form had has have how is item note part the was were what which who whose".split()
+    "a about according an analyse analyze and are as assess at based between by calculate can compare compute could "
+    "describe did discuss do does each evaluate everyone explain find fiscal for form from give given had has have he "
+    "here how identify in is it item let list name note of on one or part regarding she show since so someone "
+    "summarise summarize tell that the there this to today tomorrow under using was were what when where which who "
+    "whose why will with would yesterday".split()
 )
+"""Words before a name, or in the place of one."""
+_PERIOD = re.compile(r"Q[1-4]|FY\d*", re.I)
+_COMMON = frozenset(
+    "assets audit board capex cash ceo cfo chairman cogs committee company compensation congress costs country debt "
+    "demand directors earnings ebitda equity fed goodwill government gross growth headcount income industry inflation "
+    "inventories inventory liabilities liquidity management margin market nation net of operating president profit "
+    "revenue revenues sales sec spending treasury world year".split()
+)
+"""Words of which no company's name is made alone, however they are written."""
 _OUTLOOK = re.compile(
-    r"\b(?:expect|forecast|guidance|outlook|plans?\b|project|anticipat|estimat|matur|due\b|commit|future|schedul|will\b)",
+    r"\b(?:expect|forecast|guidance|outlook|plans?\b|project|anticipat|estimat|matur|due\b|commit|future|schedul|will\b"
+    r"|(?-i:targets?\b|goals?\b)|pledg|ambition|net[- ]zero|expir|owe[ds]?\b"
+    r"|(?:lease|benefit|principal) payments?\b"
+    r"|(?:by|until|beyond) (?:the end of |(?:fiscal )?(?:year )?|FY ?)(?:19|20)\d\d\b)",
     re.I,
 )
 _EVENT = re.compile(rf"\b(?:{'|'.join(MONTHS)})\s+(?:19|20)\d\d\b", re.I)
@@ -168,10 +188,17 @@ def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[s
 
 def strangers(question: str) -> tuple[str, ...]:
     """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), as who does
-    (does Acme)."""
-    found = [match["name"].strip() for pattern in (_TITLED, _OWNER, _SUBJECT) for match in pattern.finditer(question)]
-    names = dict.fromkeys(name for name in found if name.split()[0].lower() not in _NO_NAMES)
+    (does Acme). Of a question all in small letters, its owners."""
+    patterns = (_OWNER_IN_SMALL,) if question[1:] == question[1:].lower() else (_TITLED, _OWNER, _SUBJECT)
+    found = [_proper(match["name"]) for pattern in patterns for match in pattern.finditer(question)]
+    names = dict.fromkeys(name for name in found if not _COMMON.issuperset(name.lower().split()))
     return tuple(name for name in names if not any(name in other and name != other for other in names))
+
+
+def _proper(name: str) -> str:
+    """Without what only stands before it: `Is Acme` -> `Acme`; "" where nothing is left."""
+    words = dropwhile(lambda word: word.lower() in _NO_NAMES or _PERIOD.fullmatch(word), name.split())
+    return " ".join(words)
 
 
 @lru_cache(maxsize=10_000)
@@ -191,7 +218,7 @@ def _names(company: str) -> tuple[str, ...]:
 
 
 def _without_possessive(text: str) -> str:
-    return re.sub(r"['’]s?\b", "", text)
+    return re.sub(r"['’][sS]?\b", "", text)
 
 
 def reports(document: Document, period: Period) -> bool:

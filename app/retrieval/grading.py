@@ -1,6 +1,7 @@
 """Grades passages: the calibrated probability that each answers the question (Yan et al., 2024)."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -87,11 +88,18 @@ def missing(question: str, reading: Reading, hits: Sequence[Hit]) -> tuple[str, 
     periods after the last filing of the companies named, and periods if the passages tell of none, unless it looks
     ahead."""
     said = "\n".join(hit.chunk.searchable for hit in hits) if reading.strangers else ""
-    absent = tuple(name for name in reading.strangers if name not in said)
+    absent = tuple(name for name in reading.strangers if not _says(said, name))
     periods = () if looks_ahead(question) else named_periods(question)
     if periods and hits and not any(tells_of(hit.chunk, period) for hit in hits for period in periods):
         return (*absent, *map(str, periods))
     return (*absent, *reading.beyond)
+
+
+def _says(text: str, name: str) -> bool:
+    """Whether it has the name as it is written, or in capitals; one in letters of one size however it is written."""
+    if name.islower() or name.isupper():
+        return re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) is not None
+    return name in text or name.upper() in text
 
 
 def _scores(hits: Sequence[Hit], leg: str) -> list[float]:

@@ -48,6 +48,15 @@ def test_a_question_that_asks_for_filings_there_are_none_of() -> None:
         ("Does Wayne have debt?", ("Wayne",)),
         ("What's the company's revenue?", ()),
         ("How did net sales of Azure develop?", ()),
+        ("what were soylent's total assets?", ("soylent",)),
+        ("what are the drivers of a company's and the vendor's risks?", ()),
+        ("WHAT WAS WAYNE'S DEBT?", ("WAYNE",)),
+        ("Is Wayne's debt rising?", ("Wayne",)),
+        ("Describe Wayne's role.", ("Wayne",)),
+        ("Compare Q1's and FY2023's revenue.", ()),
+        ("Let's see Today's backlog and the Audit Committee's charter.", ()),
+        ("Has Revenue grown? Did Net Income rise? Does Management's outlook differ?", ()),
+        ("What was Capital One's revenue?", ("Capital One",)),
     ],
 )
 def test_names_given_as_a_companys(question: str, names: tuple[str, ...]) -> None:
@@ -71,6 +80,11 @@ def filing(year: int, period: str, end: str) -> Document:
         ("Acme's revenue in 2024 and 2026", ()),
         ("What capital spending does Acme expect for 2026?", ()),
         ("What did Acme buy in January 2026?", ()),
+        ("Which emissions target has Acme set for 2030?", ()),
+        ("How much of its fleet is to be electric by the end of 2030 at Acme?", ()),
+        ("What lease payments does Acme have in 2027?", ()),
+        ("Which agreements of Acme expire in 2031?", ()),
+        ("Acme's revenue to 2030", ("2030",)),
     ],
 )
 def test_periods_after_the_last_filing(question: str, beyond: tuple[str, ...]) -> None:
@@ -85,3 +99,6 @@ def test_what_the_index_cannot_hold() -> None:
     assert missing("Acme's debt in 2019", Reading(()), passages) == ("2019",)
     assert missing("debt", Reading((), strangers=("Umbrella Corporation", "Soylent")), passages) == ("Soylent",)
     assert missing("Acme's debt", Reading((), beyond=("2030",)), passages) == ("2030",)
+    assert missing("debt", Reading((), strangers=("umbrella", "soylent")), passages) == ("soylent",)
+    assert missing("debt", Reading((), strangers=("ACME", "CUSTOM")), passages) == ("ACME", "CUSTOM")
+    assert missing("DEBT", Reading((), strangers=("Acme",)), [hit_of("ACME owes $4 million.", ACME)]) == ()
