@@ -85,7 +85,7 @@ class Controller:
         parts = decompose(self.question.text, self.catalogue, most=self.max_parts) if self.max_parts > 1 else []
         beyond = points_beyond(self.question.text)
         self.actions.tools.note("plan", parts=[part.about for part in parts], points_beyond=beyond)
-        return parts[: self.question.k]
+        return parts[: self.question.k] if self.question.k > 1 else []
 
     async def computed(self, question: Question) -> Answer | None:
         """None where no ratio or growth of one company is asked for, or a number that it needs was not found."""
@@ -132,7 +132,7 @@ class Controller:
     async def _series(self, parts: Sequence[SubQuestion]) -> list[Finding]:
         """One line of every filing's statements, where it is asked how one moved and they share it; else nothing."""
         about = followed(parts[0].text) if parts[0].over_time else None
-        if about is None:
+        if about is None or read(self.question.text, self.catalogue).beyond:
             return []
         about = without_names(about, parts[0].companies)
         try:

@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.adapters.bm25 import tokens
+from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.statements import Statement, columns_of, match, statements, subject_of
+from app.question.lines import LINES, named_lines
 from app.types import Hit
 
 _LEAST_COVERAGE = 0.5
@@ -35,7 +36,7 @@ def common_line(topic: str, parts: Sequence[Sequence[Hit]]) -> Line | None:
     """The row that suits the topic best over all parts together; None where too few of them print one.
 
     A part alone may well hold a better looking row or sentence; figures that are to be compared must be of one line.
-    What the topic names (a product, a segment) the row must name.
+    What the topic names (a product, a segment) the row must name; of `cloud revenue` it must say `cloud`.
     """
     scores: dict[frozenset[str], dict[int, float]] = defaultdict(dict)
     labels: dict[frozenset[str], list[str]] = defaultdict(list)
@@ -68,8 +69,9 @@ def _suiting(topic: str, hits: Sequence[Hit]) -> Iterator[tuple[Statement, float
     subject = subject_of(topic, hits)
     own = sum(weight for weight in subject.weights.values() if weight == 1.0) or 1.0
     names = set(tokens(" ".join(_NAME.findall(topic))))
+    part = _part(topic)
     for statement in statements(hits):
-        if statement.row is None or not names <= statement.terms:
+        if statement.row is None or not names <= statement.terms or (part and not part & statement.terms):
             continue
         said = sum(weight for term, weight in subject.weights.items() if term in statement.terms) / own
         focus = match(subject, statement)[1]
@@ -78,6 +80,18 @@ def _suiting(topic: str, hits: Sequence[Hit]) -> Iterator[tuple[Statement, float
             continue
         if said >= _LEAST_COVERAGE and focus >= _LEAST_FOCUS:
             yield statement, min(said, 1.0) + focus
+
+
+def _part(topic: str) -> set[str]:
+    """What makes the statements' line that a topic names a part of it; empty where it is the whole company's."""
+    if named_lines(topic):
+        return set()
+    asked = (re.finditer(rf"\b(?:{line.asked})(?!\w)", topic, re.IGNORECASE) for line in LINES.values())
+    spans = [match.span() for matches in asked for match in matches]
+    if not spans:
+        return set()
+    rest = "".join(" " if any(a <= i < b for a, b in spans) else ch for i, ch in enumerate(topic))
+    return set(query_tokens(rest)) - _PLAIN
 
 
 def _label(statement: Statement) -> str:

@@ -64,6 +64,16 @@ def test_what_the_topic_names_the_line_must_name() -> None:
     assert common_line("Gadgets revenue", [part, other]) is None
 
 
+def test_the_whole_line_is_no_part_of_it() -> None:
+    parts = [hits(at(quarter, "Total revenue 90 80\nGoodwill 5 5")) for quarter in ("Q1", "Q2")]
+    assert common_line("cloud revenue", parts) is None
+    assert common_line("revenue", parts) is not None
+    parts = [hits(at(quarter, "Total revenue 90 80\nCloud 5 5")) for quarter in ("Q1", "Q2")]
+    line = common_line("cloud revenue", parts)
+    assert line is not None
+    assert line.label == "Cloud"
+
+
 def test_a_total_of_something_else_is_no_line() -> None:
     parts = [hits(at(quarter, "Total 9 8")) for quarter in ("Q1", "Q2")]
     assert common_line("total net sales", parts) is None
@@ -147,3 +157,18 @@ async def test_a_filing_is_not_searched_again_for_a_label_that_is_the_topic_itse
     values = [line for line in answer.text.splitlines() if line.startswith("Widgets")]
     assert [line.split()[1] for line in values] == ["40", "41"]
     assert any(note.startswith("not answered for Acme 10-Q Q3") for note in answer.notes)
+
+
+async def test_of_periods_after_the_last_filing_no_row_is_given() -> None:
+    chunks = [at("Q1", "Inventories 40 38"), at("Q2", "Inventories 41 38"), at("Q3", "Inventories 42 38")]
+    answer = await Agentic().answer(
+        Question("How have Acme's inventory levels changed over the quarters of 2030?"), Tools(await ports(*chunks))
+    )
+    assert answer.reason == "off_corpus"
+
+
+async def test_one_passage_has_no_room_for_several_filings() -> None:
+    chunks = [at("Q1", "Inventories 40 38"), at("Q2", "Inventories 41 38"), at("Q3", "Inventories 42 38")]
+    tools = Tools(await ports(*chunks))
+    await Agentic().answer(Question("How have Acme's inventory levels changed over these quarters?", k=1), tools)
+    assert [step.name for step in tools.trace if step.name == "series"] == []
