@@ -100,7 +100,7 @@ class Bm25Encoder:
     """
 
     k1: float = 1.2
-    b: float = 0.75
+    b: float = 0.72
     average_length: float = 80.0
     """Terms per chunk: the default chunker's mean over 26 real filings is 77."""
 

@@ -20,6 +20,7 @@ from app.evidence.statements import (
     columns_of,
     counts,
     further,
+    is_whole,
     line_of,
     match,
     overlap,
@@ -54,7 +55,8 @@ class Draft:
 class ExtractiveGenerator:
     """Scores statements lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing itself.
 
-    score = lexical + cosine + coverage + focus + prior/rank + period + line, each in about [0, 1] before its weight.
+    score = lexical + cosine + coverage + focus + prior/rank + period + line + whole, each in about [0, 1] before its
+    weight.
     It abstains where no passage speaks of the period asked for, where the question names what no passage mentions, and
     where the best statement is too far from the question.
     """
@@ -74,6 +76,8 @@ class ExtractiveGenerator:
     """Weight of a row being a line that is asked for, in the statement itself."""
     amount: float = 0.3
     """Weight of a statement that has an amount, where one is asked for."""
+    whole: float = 0.3
+    """Weight of a row or a whole sentence against a heading or a fragment."""
     keep: float = 0.85
     """Share of the best score that a further statement needs."""
     keep_row: float = 0.95
@@ -140,6 +144,7 @@ class ExtractiveGenerator:
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
         rough += self.period * np.array([bool(columns_of(s, question, subject.periods)) for s in pool])
         rough += self.line * np.array([bool(line_of(subject, s)) for s in pool])
+        rough += self.whole * np.array([is_whole(s) for s in pool])
         if AMOUNT.search(question):
             rough += self.amount * np.array([tells_amount(s) for s in pool])
         best = np.argsort(-rough, kind="stable")[: self.shortlist]

@@ -14,7 +14,11 @@ from app.types import Chunk
 NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<=[A-Za-z])\d+")
 """Numbers as written; also the digits in FY2018 or Q3. A sign is not part of it: (1,577) and -1,577 are 1577."""
 _LONG = 400
-"""Characters above which a sentence is taken to be a list or an unrecognised table and is cut at its lines."""
+"""Characters above which a sentence of short lines is taken to be a list or an unrecognised table and cut at them."""
+_LONGEST = 1_200
+"""The same where its lines are as long as those of prose."""
+_PROSE_LINE = 50
+"""Characters that a line of running prose has at least, the last one apart."""
 _LINE = re.compile(r"[^\n]+")
 _PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?!\s*\n))*")
 _HEADING = re.compile(r"\s*([A-Z][^\n.;:,]{2,70})\n(?=\s*[A-Z“\"])")
@@ -33,11 +37,17 @@ class Unit:
 def _units(text: str, by_lines: bool) -> tuple[Unit, ...]:
     found: list[Unit] = []
     for start, end in [m.span() for m in _LINE.finditer(text)] if by_lines else _sentences(text):
-        if not by_lines and end - start > _LONG:
+        if not by_lines and end - start > (_LONGEST if _runs_on(text[start:end]) else _LONG):
             found += [unit for m in _LINE.finditer(text, start, end) for unit in _trimmed(text, *m.span())]
         else:
             found += _trimmed(text, start, end)
     return tuple(found)
+
+
+def _runs_on(sentence: str) -> bool:
+    """Whether its lines are broken by the page's width alone."""
+    lines = sentence.strip().splitlines()
+    return all(len(line.strip()) >= _PROSE_LINE for line in lines[:-1])
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,9 @@ from app.types import Chunk, Document, Hit
 
 _SHORTEST = 20
 """Characters below which a unit without figures is a heading, not a statement."""
+_SENTENCE = re.compile(r"[•●▪–—*\-]?\s*[(\[\"“‘'$€£]*[A-Z\d].*[.!;][)\]\"”’']*(?:\s*\(\d+\))?", re.DOTALL)
+_FEWEST = 5
+"""Words of a line beside a table that can be a sentence."""
 _BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _SPAN = re.compile(r"\b(three|six|nine|twelve|thirteen|twenty-six|thirty-nine)[ -](?:months?|weeks?)\b", re.IGNORECASE)
@@ -123,13 +126,24 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
         table, group = hit.chunk.kind == "table", ""
         for unit in units(hit.chunk):
             row = _row(unit.text, table)
-            if row is None and (table or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
+            told = not table or _is_sentence(unit.text)
+            if row is None and (not told or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
                 group = unit.text if table and _HEADING.fullmatch(unit.text) else ""
                 continue
             terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))
             found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
             group = "" if row and row.label.lower().startswith("total") else group
     return found
+
+
+def is_whole(statement: Statement) -> bool:
+    """A row, or a sentence from its capital letter to its full stop: no heading, no end of a line cut off."""
+    return statement.row is not None or bool(_SENTENCE.fullmatch(statement.unit.text))
+
+
+def _is_sentence(line: str) -> bool:
+    """Prose that stands beside a table, on a line of its own."""
+    return len(line.split()) >= _FEWEST and line.endswith(".") and bool(_SENTENCE.fullmatch(line))
 
 
 def _row(text: str, table: bool) -> Row | None:

@@ -18,9 +18,9 @@ class StructureChunker(Chunker):
     """A chunk never crosses a section that holds more than a line; a table small enough is one chunk."""
 
     kind: ClassVar[str] = "structure"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
-    tables: Literal["parts", "whole"] = "parts"
+    tables: Literal["parts", "whole"] = "whole"
     """What is read where a part of a table that was cut is found: the part, or the table as far as its page goes."""
 
     def pieces(self, layout: PageLayout) -> Iterator[Piece]:

@@ -34,7 +34,7 @@ async def compared(folder: Path, specs: list[str], filings: list[str], questions
 
 
 async def test_a_strategy_that_reads_the_whole_table_reads_its_last_row(tmp_path: Path, filings: list[str]) -> None:
-    specs = ["structure:max_tokens=60", "structure:max_tokens=60:tables=whole"]
+    specs = ["structure:max_tokens=60:tables=parts", "structure:max_tokens=60"]
     found = await compared(tmp_path / "run", specs, filings, QUESTIONS)
     assert found.questions == 2
     parts, whole = found.variants
@@ -47,7 +47,7 @@ async def test_a_strategy_that_reads_the_whole_table_reads_its_last_row(tmp_path
     assert effects["page hit@10"].paired.difference == 0
     text = table(found)
     assert text.startswith("2 questions\n")
-    assert "structure:max_tokens=60:tables=whole | number read | 2 | .500 | 1.000 | +0.500" in " ".join(text.split())
+    assert "structure:max_tokens=60 | number read | 2 | .500 | 1.000 | +0.500" in " ".join(text.split())
 
 
 async def test_what_was_asked_is_not_asked_again(tmp_path: Path, filings: list[str]) -> None:

@@ -89,3 +89,11 @@ def test_a_number_is_carried_with_its_unit_and_scale(
     quote: str, unit: str | None, sentence: str, carried: bool
 ) -> None:
     assert carries(quote, sentence, unit) is carried
+
+
+def test_a_long_sentence_of_prose_is_one_unit_and_a_list_is_cut_at_its_lines() -> None:
+    words = "The company may be subject to claims of many kinds in many countries at once"
+    prose = "\n".join([f"{words}, and"] * 8 + ["it may lose them."])
+    assert [unit.text for unit in units(chunk(prose))] == [prose]
+    items = "\n".join(f"Item {n} of the list" for n in range(40))
+    assert len(units(chunk(items))) == 40

@@ -10,6 +10,7 @@ from app.evidence.statements import (
     core_question,
     counts,
     further,
+    is_whole,
     like_columns,
     match,
     shown_columns,
@@ -257,3 +258,27 @@ def test_a_change_over_one_period_needs_the_whole_row() -> None:
 def test_the_glossary_expands_phrases_both_ways() -> None:
     assert {"purchas", "properti", "plant", "equip"} <= expanded(("capex",))
     assert expanded(("board", "member")) == frozenset()
+
+
+def test_a_sentence_beside_a_table_is_a_statement_and_its_headings_are_none() -> None:
+    text = (
+        "Backlog\nThe backlog stood at $2.5 billion in the year.\n"
+        "Net sales $ 1,577 $ 1,460\nIn millions of dollars as said."
+    )
+    found = statements([hit(text, "table", COLUMNS)])
+    assert [s.unit.text.split()[0] for s in found] == ["The", "Net", "In"]
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Net sales rose by a tenth in the year.", True),
+        ("• The company (the “Company”) sells anvils.", True),
+        ("NOTE 1 SUMMARY OF SIGNIFICANT ACCOUNTING POLICIES", False),
+        ("and other third parties, regulatory actions, and loss of customers.", False),
+        ("Risks that relate to the evolution of the", False),
+    ],
+)
+def test_whole_sentences(text: str, whole: bool) -> None:
+    [statement] = statements([hit(text)])
+    assert is_whole(statement) is whole

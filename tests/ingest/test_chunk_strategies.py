@@ -15,7 +15,7 @@ from ingest.formats.tables import tables
 from tests.ingest.test_chunking import COLUMNS, HEADER, LINES, META, SENTENCE, missing, statement
 from tests.ingest.typeset import typeset
 
-SPECS = [*CHUNKERS, "structure:tables=whole", "structure:header=none", "fixed:overlap=0", "parent:parent=page"]
+SPECS = [*CHUNKERS, "structure:tables=parts", "structure:header=none", "fixed:overlap=0", "parent:parent=page"]
 STRATEGY = st.sampled_from(SPECS)
 
 
@@ -125,9 +125,9 @@ def test_cohesion_breaks_where_the_words_change() -> None:
 
 
 def test_names_hold_what_is_not_the_default() -> None:
-    assert read_chunker("structure").name == "structure-2(max_tokens=180,count=estimate_tokens)"
+    assert read_chunker("structure").name == "structure-3(max_tokens=180,count=estimate_tokens)"
     assert read_chunker("structure:header=none:max_tokens=90").name == (
-        "structure-2(max_tokens=90,count=estimate_tokens,header=none)"
+        "structure-3(max_tokens=90,count=estimate_tokens,header=none)"
     )
     assert len({read_chunker(spec).name for spec in SPECS}) == len(SPECS)
 

@@ -167,7 +167,7 @@ def test_ids_depend_on_document_chunker_and_position_alone() -> None:
     assert [c.id for c in first] == [c.id for c in again]
     assert not {c.id for c in first} & {c.id for c in other}
     assert all(uuid.UUID(c.id).version == 5 for c in first)
-    assert StructureChunker().name == "structure-2(max_tokens=180,count=estimate_tokens)"
+    assert StructureChunker().name == "structure-3(max_tokens=180,count=estimate_tokens)"
 
 
 def test_pages_without_text_have_no_chunks() -> None:
