@@ -33,9 +33,9 @@ _DELETE_EXAMPLES = """examples:
   sextant-ingest delete --source filings/acme-2023-10k.pdf
 """
 _FETCH_EXAMPLES = """examples:
-  sextant-ingest fetch --ticker AAPL --form 10-K --last 3
-  sextant-ingest fetch --ticker AAPL,MSFT --form 10-K,10-Q --since 2022-01-01 --to filings/
-  sextant-ingest fetch --cik 320193 --form 8-K --last 5 --amendments --ingest
+  sextant-ingest fetch --ticker KO --form 10-K --last 3
+  sextant-ingest fetch --ticker KO,PEP --form 10-K,10-Q --since 2022-01-01 --to filings/
+  sextant-ingest fetch --cik 21344 --form 8-K --last 5 --amendments --ingest
 
 EDGAR_USER_AGENT must be a name and an e-mail address: EDGAR demands to know who asks. What is here is not fetched
 again; a run that is stopped and repeated does the rest.

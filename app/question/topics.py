@@ -1,4 +1,4 @@
-"""What a question over time follows: a line such as inventories, without when, how it moved and what that may mean."""
+"""What a question over time follows: a line such as wages, without when, how it moved and what that may mean."""
 
 import re
 
@@ -26,7 +26,7 @@ _LITTLE = re.compile(
 
 
 def followed(question: str) -> str | None:
-    """`How have inventory levels changed across these quarters, and what ...?` -> `inventory`.
+    """`How have wage levels shifted over the years, and what ...?` -> `wage`.
 
     None where it asks of no movement, or nothing is left: an impact or an activity is told in sentences.
     """

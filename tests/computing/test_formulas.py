@@ -5,9 +5,9 @@ import pytest
 from app.computing.formulas import asked_formula
 from app.question.periods import Period
 
-DPO = (
-    "What is the FY2017 days payable outstanding? DPO is defined as: 365 * (average accounts payable between FY2016 "
-    "and FY2017) / (FY2017 COGS + change in inventory between FY2016 and FY2017). Round to three decimal places."
+COVER = (
+    "What was the cover in FY2021? Cover is defined as: 52 * (average inventory between FY2020 and FY2021) / (FY2021 "
+    "COGS + change in accounts payable between FY2020 and FY2021). Round to three decimal places."
 )
 
 
@@ -22,9 +22,9 @@ DPO = (
             2,
         ),
         (
-            DPO,
-            "365 * (({1} + {0}) / 2) / ({2} + ({3} - {4}))",
-            ["payables 2017", "payables 2016", "cogs 2017", "inventory 2017", "inventory 2016"],
+            COVER,
+            "52 * (({1} + {0}) / 2) / ({2} + ({3} - {4}))",
+            ["inventory 2021", "inventory 2020", "cogs 2021", "payables 2021", "payables 2020"],
             False,
             3,
         ),
@@ -58,7 +58,7 @@ DPO = (
             0,
         ),
         (
-            "By how much did annual revenue change between fiscal 2017 and fiscal 2021?",
+            "By how much did yearly revenue change between 2017 and 2021?",
             "{0} - {1}",
             ["revenue 2021", "revenue 2017"],
             False,

@@ -94,7 +94,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
         ("ACME_2023_10K", "ACME_2023_10K"),
         ("C:\\filings\\acme.v2.pdf", "acme.v2"),
         ("https://host/a/ACME%202023.htm", "ACME 2023"),
-        ("0000320193-23-000106.txt", "0000320193-23-000106"),
+        ("0000012345-23-000106.txt", "0000012345-23-000106"),
         ("acme.v2.HTML", "acme.v2"),
     ],
 )

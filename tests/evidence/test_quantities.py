@@ -12,7 +12,7 @@ from app.evidence.quantities import matched, quantities
     [
         ("Net sales rose 4.5%, from $32,765 million to $34,229 million.", ["4.5", "32765", "34229"]),
         ("(1,577) and -1,577", ["1577", "1577"]),
-        ("In its Q3 2023 10-Q and FY2019 10-K, 4Mills said on June 30, 2023 (Note 7, page 12)", []),
+        ("The Q2 2021 10-Q and FY2019 10-K of 4Mills said on June 30, 2021 (Note 7, page 12)", []),
         ("9,200 people in 2019", ["9200"]),
         ("about $2.5bn or $1.8 B", ["2.5", "1.8"]),
         ("a charge of $ (0.9) million", ["0.9"]),

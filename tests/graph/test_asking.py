@@ -19,7 +19,7 @@ from app.graph.themes import named_theme, themes_of_factor
         ("What are the main themes of the risk factors?", "global", "company", ""),
         ("Summarize the legal proceedings of the banks.", "global", "company", ""),
         ("Who audits Alder?", "local", "company", ""),
-        ("How many employees did the company that Alder bought have?", "local", "company", ""),
+        ("How many mills did the company that Alder bought have?", "local", "company", ""),
         ("What was Alder's revenue in 2023?", "local", "company", ""),
     ],
 )

@@ -119,7 +119,7 @@ async def test_what_is_put_comes_back_whole(store: WritableStore) -> None:
         unit="in millions",
         parent=(0, 40),
         company="Acme & Söhne",
-        cik="0000320193",
+        cik="0000012345",
         ticker="ACM",
         form="10-K",
         fiscal_year=2023,

@@ -11,7 +11,7 @@ from app.question.lines import LINES, named_lines
     ("question", "keys"),
     [
         ("What was total revenue in 2022?", ["revenue"]),
-        ("What is the FY2016 COGS?", ["cogs"]),
+        ("What is the FY2021 COGS?", ["cogs"]),
         ("How did operating expenses compare to revenue in Q1 2022?", ["operating expenses", "revenue"]),
         ("What was the gross margin in the latest 10-Q?", ["gross profit"]),
         ("How much was spent on R&D in 2021?", ["rd"]),
@@ -25,7 +25,7 @@ from app.question.lines import LINES, named_lines
         ("What was revenue in millions of dollars?", ["revenue"]),
         ("What was the growth of revenue in the latest quarter?", ["revenue"]),
         ("What is capex to revenue in 2022?", ["capex", "revenue"]),
-        ("How did R&D spending in the latest quarter stack up against sales?", ["rd", "revenue"]),
+        ("How did R&D spending of the latest quarter relate to sales?", ["rd", "revenue"]),
         ("What were dividends declared in 2022?", ["dividends"]),
         ("What were cash & cash equivalents at the end of 2022?", ["cash"]),
     ],

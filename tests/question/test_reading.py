@@ -43,7 +43,7 @@ CATALOGUE = [
         ("Compare Tessel and Orrin & Vale in FY22", ["orrin-2022", "tessel-2022"]),
         ("What did General Quarry report for 2022?", ["general-2022"]),
         ("What does the latest 10-Q of Orrin say?", ["orrin-2022q3"]),
-        ("How does revenue compare to the cost of sales in the latest 10-Q of Orrin?", ["orrin-2022q3"]),
+        ("How large is revenue beside the cost of sales in the latest 10-Q of Orrin?", ["orrin-2022q3"]),
         ("How does the latest 10-K of Orrin compare with the previous year?", ["orrin-2021", "orrin-2022"]),
         (
             "How does debt in Orrin's latest report compare to the year before?",
