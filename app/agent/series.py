@@ -15,7 +15,7 @@ _LEAST_COVERAGE = 0.5
 _LEAST_FOCUS = 0.5
 """Below it a row's label says mostly something else than what is asked for."""
 _LEAST_OWN = 2 / 3
-"""Of the row's own label, the share that must be what is asked for: `Advertising services` is not `online services`."""
+"""Of the row's own label, the share that must be what is asked for: `Mooring services` is not `towing services`."""
 _LEAST_SHARE = 0.6
 """Of the parts, those whose passages must print the row."""
 _NAME = re.compile(r"(?<![\w&])(?:[A-Z][a-z]\w*|[A-Z]{2,}\w*|[a-z]+[A-Z]\w*)(?![\w&])")
@@ -36,7 +36,7 @@ def common_line(topic: str, parts: Sequence[Sequence[Hit]]) -> Line | None:
     """The row that suits the topic best over all parts together; None where too few of them print one.
 
     A part alone may well hold a better looking row or sentence; figures that are to be compared must be of one line.
-    What the topic names (a product, a segment) the row must name; of `cloud revenue` it must say `cloud`.
+    What the topic names (a product, a segment) the row must name; of `freight revenue` it must say `freight`.
     """
     scores: dict[frozenset[str], dict[int, float]] = defaultdict(dict)
     labels: dict[frozenset[str], list[str]] = defaultdict(list)

@@ -305,7 +305,7 @@ _GAP = re.compile(r"\s+")
 def named_lines(question: str) -> list[tuple[str, int, int]]:
     """The lines that a question names for the company as a whole, in its order: key of LINES, start, end.
 
-    The question comes without the company's name. "Cloud revenue", "comparable sales" and "revenue from services" are
+    The question comes without the company's name. "Freight revenue", "comparable sales" and "revenue from services" are
     no lines of a statement.
     """
     if _PARTS.search(question):

@@ -37,7 +37,7 @@ def test_lines_of_the_whole_company(question: str, keys: list[str]) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "What was Cloud revenue in 2022?",
+        "What was Freight revenue in 2022?",
         "What was subscription revenue in 2022?",
         "What was revenue from services in 2022?",
         "How much of total revenue was attributed to the Tools segment?",
