@@ -1,5 +1,6 @@
 """Packs a cross-encoder: `python -m evals.packing FOLDER TARGET` halves its precision and leaves out the base."""
 
+import json
 import shutil
 import sys
 from importlib.resources import files
@@ -24,7 +25,9 @@ def pack(source: Path, target: Path) -> None:
         raise ValueError(f"the word embeddings of {source} are not those of {BASE}; freeze them in training")
     target.mkdir(parents=True, exist_ok=True)
     save_file(weights, target / "model.safetensors")
-    shutil.copy(source / "config.json", target)
+    (target / "model.safetensors").chmod(0o644)  # safetensors leaves it to its owner alone
+    config = json.loads((source / "config.json").read_text("utf-8")) | {"dtype": "float16"}
+    (target / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
 
 
 def unpack(target: Path, source: Path | None = None) -> None:
