@@ -26,7 +26,7 @@ from app.question.topics import followed
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
 from app.tools import Tools, together
-from app.types import Answer, Condition, Document, Filter, Hit, Question
+from app.types import Answer, Condition, Document, Hit, Question
 
 STOPPED = (LimitExceeded, Timeout)
 _READ = 10
@@ -192,7 +192,7 @@ class Controller:
     async def _searched(self, part: SubQuestion, asked: Question, *, broad: bool = True) -> list[Hit]:
         if part.documents:
             named = Condition("document_id", "$in", part.documents)
-            asked = replace(asked, where=Filter((*asked.where.conditions, named), asked.where.access))
+            asked = replace(asked, where=asked.where.narrowed(named))
 
         async def work() -> list[Hit]:
             hits = await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools)

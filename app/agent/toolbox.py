@@ -14,7 +14,7 @@ from app.graph.names import spans_of_words
 from app.prompts import sanitise
 from app.retrieval.search import Retrieval
 from app.tools import Tools
-from app.types import Chunk, Condition, Entity, Filter, Hit, Question, Relation, Rows
+from app.types import Chunk, Condition, Entity, Hit, Question, Relation, Rows
 
 SearchBy: TypeAlias = Literal["hybrid", "dense", "graph"]
 Search: TypeAlias = Callable[[Question, Tools], Awaitable[Sequence[Hit]]]
@@ -100,8 +100,7 @@ class Toolbox:
     async def _search(self, action: Action) -> Observation:
         """Raises InvalidFilter, InvalidQuery."""
         named = f"{action.company} {action.input} {action.year}".strip()
-        where = self.question.where
-        narrower = Filter((*where.conditions, *conditions(action.filters)), where.access)
+        narrower = self.question.where.narrowed(*conditions(action.filters))
         search = next((search for name, search in self.searches.items() if name == (action.arch or "hybrid")), None)
         if search is None:
             raise InvalidQuery(f"no arch {action.arch!r}; there are {', '.join(self.searches)}")
@@ -113,13 +112,8 @@ class Toolbox:
         if place is None:
             return Observation("error: open_page takes a document id and a page number", ok=False)
         number = int(place["number"])
-        where = Filter(
-            (
-                *self.question.where.conditions,
-                Condition("document_id", "$eq", place["document"]),
-                Condition("page", "$eq", number),
-            ),
-            self.question.where.access,
+        where = self.question.where.narrowed(
+            Condition("document_id", "$eq", place["document"]), Condition("page", "$eq", number)
         )
         asked = replace(self.question, where=where, k=_HITS)
         hits = (await Retrieval().fused(asked, asked.text, where, self._tools))[:_HITS]

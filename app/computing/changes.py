@@ -16,7 +16,7 @@ from app.question.periods import Period, named_periods, without_periods
 from app.question.reading import reporting, without_names
 from app.retrieval.search import Retrieval
 from app.retrieval.widening import widened
-from app.types import Answer, Condition, Document, Filter, Hit, Question
+from app.types import Answer, Condition, Document, Hit, Question
 
 _POOL = 20
 """Passages looked through."""
@@ -50,8 +50,7 @@ class Change:
 
     async def _search(self, question: Question, actions: Actions) -> tuple[Hit, ...]:
         ids = tuple(document.id for document in self.filings)
-        conditions = (*question.where.conditions, Condition("document_id", "$in", ids))
-        where = Filter(conditions, question.where.access)
+        where = question.where.narrowed(Condition("document_id", "$in", ids))
         query = self.formula.terms[0].line
 
         async def work() -> list[Hit]:

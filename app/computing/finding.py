@@ -16,7 +16,7 @@ from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
 from app.retrieval.widening import widened
 from app.tools import together
-from app.types import Answer, Condition, Document, Filter, Hit, Question
+from app.types import Answer, Condition, Document, Hit, Question
 
 _POOL = 20
 """Table passages looked through for each line."""
@@ -63,7 +63,7 @@ class Finder:
         query = f"{LINES[line].query} {STATEMENTS[LINES[line].statement]}"
         ids = tuple(document.id for document in self.filings)
         named = (Condition("document_id", "$in", ids), Condition("kind", "$eq", "table"))
-        where = Filter((*self.question.where.conditions, *named), self.question.where.access)
+        where = self.question.where.narrowed(*named)
 
         async def work() -> list[Hit]:
             asked = replace(self.question, text=query, k=_POOL)

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.computing.arithmetic import evaluate
 from app.computing.formulas import Term
-from app.computing.operands import Operand, written
+from app.computing.operands import POWERS, Operand, written
 from app.errors import InvalidQuery, Timeout
 from app.evidence.quotes import Unit, units
 from app.evidence.statements import Statement
@@ -24,7 +24,7 @@ _OFF = 0.1
 """Of a year, how far from the fiscal year's end a column may end: weeks make years of 364 or 371 days."""
 _HEADED = re.compile(r"^(?:[^:]*(?:assets|liabilities|equity|activities|operations)[^:]*:\s*)+", re.IGNORECASE)
 """Headings of a balance sheet or of cash flows above a label; above a label of income stands a segment."""
-_POWERS: Mapping[int, str] = {3: "thousands", 6: "millions", 9: "billions"}
+_SCALES: Mapping[int, str] = {power: scale for scale, power in POWERS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _proven(term: Term, row: Mapping[str, Any], chunk: Chunk) -> Operand | None:
     if printed is None or evaluate(printed) != Decimal(str(_amount(row["value"], LINES[term.line]))):
         return None
     statement = Statement(1, chunk, unit, None, "", frozenset())
-    return Operand(term, Hit(chunk, 1, 1.0), statement, None, printed, _POWERS.get(row["scale"], ""))
+    return Operand(term, Hit(chunk, 1, 1.0), statement, None, printed, _SCALES.get(row["scale"], ""))
 
 
 def _labelled(label: str, unit: Unit) -> bool:

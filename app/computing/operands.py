@@ -1,7 +1,7 @@
 """Finds the numbers of a formula in the table rows of retrieved passages."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.computing.arithmetic import evaluate, rounded
@@ -10,6 +10,9 @@ from app.evidence.statements import Statement, columns_of, statements
 from app.question.lines import LINES, TITLES, Line, label_rank
 from app.question.periods import Period
 from app.types import Hit
+
+POWERS: Mapping[str, int] = {"thousands": 3, "millions": 6, "billions": 9}
+"""Of ten, by a scale's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def written(printed: str, *, outflow: bool = False) -> str | None:
 
 def scale_in(unit: str | None) -> str:
     """thousands, millions, billions, or "" where the text names none."""
-    found = re.search(r"thousands|millions|billions", unit or "", re.IGNORECASE)
+    found = re.search("|".join(POWERS), unit or "", re.IGNORECASE)
     return found[0].lower() if found else ""
 
 
@@ -97,9 +100,8 @@ def computed(formula: Formula, found: Sequence[Operand]) -> str:
 
 def restated(operand: Operand, scale: str) -> str:
     """`Inventory, 2019, in billions: 5,409 / 1000 = 5.41`; "" where its table has that scale, or none is known."""
-    powers = {"thousands": 3, "millions": 6, "billions": 9}
-    by = powers.get(scale, 0) - powers.get(operand.scale, 0)
-    if not by or scale not in powers or operand.scale not in powers:
+    by = POWERS.get(scale, 0) - POWERS.get(operand.scale, 0)
+    if not by or scale not in POWERS or operand.scale not in POWERS:
         return ""
     factor = str(10 ** abs(by))
     expression = f"{operand.written} {'/' if by > 0 else '*'} {factor}"

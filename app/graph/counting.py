@@ -60,7 +60,7 @@ async def scope(question: Question, asked: Asked, tools: Tools) -> Filter:
     for document in sorted(pool, key=lambda d: (d.meta.period_end or "", d.meta.filed or "", d.id)):
         newest[document.meta.company or document.meta.title] = document
     ids = tuple(sorted(document.id for document in newest.values()))
-    return replace(question.where, conditions=(*question.where.conditions, Condition("document_id", "$in", ids)))
+    return question.where.narrowed(Condition("document_id", "$in", ids))
 
 
 async def counted(asked: Asked, where: Filter, tools: Tools) -> Tally | None:

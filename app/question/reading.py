@@ -284,8 +284,7 @@ def narrowing(question: Question, reading: Reading) -> tuple[Filter, str]:
     if not reading.documents:
         return question.where, question.text
     named = Condition("document_id", "$in", reading.documents)
-    where = Filter((*question.where.conditions, named), question.where.access)
-    return where, without_names(question.text, reading.companies)
+    return question.where.narrowed(named), without_names(question.text, reading.companies)
 
 
 def without_names(question: str, companies: Sequence[str]) -> str:

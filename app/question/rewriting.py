@@ -97,7 +97,7 @@ async def _parts(question: Question, where: Filter, tools: Tools) -> list[Search
 
 def _within(where: Filter, documents: tuple[str, ...]) -> Filter:
     named = (Condition("document_id", "$in", documents),) if documents else ()
-    return replace(where, conditions=(*where.conditions, *named))
+    return where.narrowed(*named)
 
 
 async def _stepped_back(question: Question, tools: Tools) -> str:

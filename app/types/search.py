@@ -1,7 +1,7 @@
 """What is asked of an index, and what it finds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -69,6 +69,10 @@ class Access:
 class Filter:
     conditions: tuple[Condition, ...] = ()
     access: Access = Access()
+
+    def narrowed(self, *conditions: Condition) -> "Filter":
+        """For the same reader, with these conditions too."""
+        return replace(self, conditions=(*self.conditions, *conditions))
 
 
 @dataclass(frozen=True, slots=True)
