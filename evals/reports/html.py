@@ -2,12 +2,12 @@
 
 import json
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from evals.judging.matrix import told
 from evals.reports import svg
 from evals.reports.markdown import ROUTING, ROUTING_SAYS, headline
+from evals.reports.page import page
 from evals.reports.record import Record
 from evals.reports.tables import fraction
 from evals.statistics import Estimate, quantile
@@ -18,7 +18,6 @@ _LOWER_IS_BETTER = frozenset({"false_refusal"})
 
 
 def to_html(record: Record) -> str:
-    page = files("evals.reports").joinpath("templates/report.html").read_text("utf-8")
     matrix = record["matrix"]
     parts = {
         "headline": escape(headline(record["run"])),
@@ -40,9 +39,7 @@ def to_html(record: Record) -> str:
         "run": escape(json.dumps(record["run"], indent=2, ensure_ascii=False)),
         "data": json.dumps(_drill_down(record), ensure_ascii=False).replace("<", "\\u003c"),
     }
-    for name, text in parts.items():
-        page = page.replace(f"<!--{name}-->", text)
-    return page
+    return page("report", parts)
 
 
 def _systems(record: Record) -> list[str]:
@@ -80,7 +77,7 @@ def _heat_cell(cell: dict[str, Any], measure: str) -> str:
         return "<td>–</td>"
     good = 1 - found.mean if measure in _LOWER_IS_BETTER else found.mean
     return (
-        f'<td style="--good:{good:.2f}"><b>{fraction(found.mean, 2)}</b>'
+        f'<td style="--share:{good:.2f}"><b>{fraction(found.mean, 2)}</b>'
         f"<small>{fraction(found.low, 2)}–{fraction(found.high, 2)}</small>{_against(cell)}</td>"
     )
 

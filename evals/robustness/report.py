@@ -1,10 +1,10 @@
 """A stress run's record as Markdown and as one HTML page that opens from disk."""
 
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from evals.reports.markdown import headline
+from evals.reports.page import page
 from evals.reports.record import Record
 from evals.reports.tables import cell, fraction, markdown
 from evals.statistics import Estimate
@@ -43,7 +43,7 @@ def _rows(stress: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
 
 def to_html(record: Record) -> str:
     """Retrieved text is shown as text: nothing in it is markup here."""
-    page, stress = files("evals.reports").joinpath("templates/stress.html").read_text("utf-8"), record["stress"]
+    stress = record["stress"]
     parts = {
         "headline": escape(f"{headline(record['run'])} {stress['n']} have a figure that can be falsified."),
         "headings": "".join(f"<th>{escape(heading)}</th>" for heading in _headings(stress)),
@@ -52,9 +52,7 @@ def to_html(record: Record) -> str:
         "outcomes": "".join(f"<li><b>{escape(k)}</b>: {escape(text)}</li>" for k, text in stress["outcomes"].items()),
         "questions": "".join(_html_question(question) for question in stress["questions"]),
     }
-    for name, text in parts.items():
-        page = page.replace(f"<!--{name}-->", text)
-    return page
+    return page("stress", parts)
 
 
 def _html_row(stress: dict[str, Any], kind: str, name: str, cells: list[str]) -> str:

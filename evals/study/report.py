@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from html import escape
-from importlib.resources import files
 from statistics import mean, median
 from typing import Any, TypeAlias
 
 from evals.reports import svg
+from evals.reports.page import page
 from evals.reports.tables import cell, fraction, markdown
 from evals.statistics import Estimate, pareto
 from evals.study.arms import ARMS
@@ -180,7 +180,6 @@ def filings_markdown(found: Mapping[str, Any]) -> str:
 
 
 def to_html(study: Study) -> str:
-    page = files("evals.reports").joinpath("templates/study.html").read_text("utf-8")
     parts = {
         "headline": escape(f"{headline(study)} {last_line(study)}."),
         "headings": "".join(f"<th>{column}</th>" for column in (*COLUMNS, "ops", "calls")),
@@ -191,9 +190,7 @@ def to_html(study: Study) -> str:
         "differences": "".join(f"<li>{escape(text)}</li>" for text in study["differences"]),
         "filings": _html_filings(study["filings"]) if "filings" in study else "",
     }
-    for name, text in parts.items():
-        page = page.replace(f"<!--{name}-->", text)
-    return page
+    return page("study", parts)
 
 
 def _html_row(name: str, arm: Mapping[str, Any]) -> str:
