@@ -108,7 +108,7 @@ async def test_nobody_sees_what_is_not_his(store: SqliteFigures) -> None:
 async def test_limits_are_told(store: SqliteFigures) -> None:
     assert (await store.query("SELECT label FROM figures", Access(), limit=1)).truncated
     assert not (await store.query("SELECT label FROM figures", Access(), limit=2)).truncated
-    long = await store.query("SELECT replace(printf('%5000d', 1), ' ', 'x') AS x", Access())
+    long = await store.query(f"SELECT '{'x' * 5_000}' AS x", Access())
     assert long.rows == (("x" * 2000 + "…",),)
     assert (await store.query("SELECT 9e999, x'00ff', CAST(x'ff' AS TEXT)", Access())).rows == (
         (None, "00ff", "\ufffd"),
@@ -158,9 +158,11 @@ async def test_limits_are_told(store: SqliteFigures) -> None:
         "SELECT randomblob(1000000000)",
         "SELECT zeroblob(1000000000)",
         "SELECT readfile('/etc/passwd')",
-        "SELECT replace(printf('%90000d', 1), ' ', 'xx')",
-        "SELECT group_concat(a.label || printf('%90000d', 1)) FROM figures a, figures b",
-        "SELECT 'a' LIKE printf('%300d', 1)",
+        "SELECT printf('%.2000000000c', 'x')",
+        "SELECT format('%.*c', 2000000000, 'x')",
+        f"SELECT replace('{'x' * 900}', 'x', '{'y' * 900}')",
+        f"SELECT group_concat(a.label || replace('{'x' * 300}', 'x', '{'y' * 300}')) FROM figures a, figures b",
+        f"SELECT 'a' LIKE '{'x' * 300}'",
         "SELECT 1; SELECT 2",
         "SELECT 1; DROP TABLE figure",
         "SELECT ?",
@@ -188,7 +190,7 @@ async def test_a_query_that_is_refused_leaves_all_as_it_was(store: SqliteFigures
     [
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c",
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c ORDER BY n",
-        "WITH RECURSIVE c(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, printf('%9000d', n) FROM c)"
+        f"WITH RECURSIVE c(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, '{'x' * 9_000}' || n FROM c)"
         " SELECT max(s) FROM c",
     ],
 )
@@ -197,11 +199,6 @@ async def test_what_runs_on_is_stopped(store: SqliteFigures, sql: str) -> None:
     with pytest.raises(Timeout):
         await store.query(sql, Access(), timeout_s=0.2)
     assert time.monotonic() - began < 2
-
-
-async def test_a_format_too_wide_gives_nothing(store: SqliteFigures) -> None:
-    rows = await store.query("SELECT printf('%1000000000d', 1), printf('%.1000000000d', 1)", Access())
-    assert rows.rows == ((None, None),)
 
 
 async def test_subqueries_that_multiply_are_refused_before_they_are_copied(store: SqliteFigures) -> None:
