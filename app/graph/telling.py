@@ -39,7 +39,7 @@ def told(asked: Asked, tally: Tally, chunks: Sequence[Chunk], k: int) -> tuple[s
         lines += [f"\n{name}:"] if headed else []
         for member in quoted:
             chunk = by_id[member.mention.chunk_id]
-            hits.append(Hit(chunk, len(hits) + 1, float(member.weight)))
+            hits.append(Hit(chunk, len(hits) + 1, 1 / (len(hits) + 1)))  # weights of different groups do not compare
             lines.append(f"- {member.company}: {_quote(member, chunk)} [{len(hits)}]")
         others = [member.company for member in members[len(quoted) :]]
         if headed and others:

@@ -133,6 +133,7 @@ async def test_counts(world: World, text: str, headline: str) -> None:
     answer, tools = await ask(world, text)
     assert answer.text.startswith(headline)
     assert tools.cost.llm_calls == 0
+    assert [hit.score for hit in answer.passages] == [1 / rank for rank in range(1, len(answer.passages) + 1)]
 
 
 async def test_a_count_holds_only_what_the_caller_may_see(world: World) -> None:
