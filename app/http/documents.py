@@ -10,14 +10,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from app.errors import InvalidInput, NotFound, PayloadTooLarge, Unavailable
 from app.evidence.citations import boxes_of
 from app.http.access import CallerAccess
-from app.http.problems import FAILURES
-from app.http.query import takes
-from app.http.replies import (
+from app.http.document_replies import (
     DocumentReply,
     DocumentsReply,
     JobReply,
     JobsReply,
-    Json,
     PageReply,
     RemovedReply,
     document_reply,
@@ -25,6 +22,9 @@ from app.http.replies import (
     page_reply,
     removed_reply,
 )
+from app.http.problems import FAILURES
+from app.http.query import takes
+from app.http.replies import Json
 from app.http.state import state_of
 from app.http.uploads import MEDIA, uploaded
 from app.ports import Ingestion

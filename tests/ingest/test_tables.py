@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.types import Page
-from ingest.formats.tables import Row, Table, tables, unit
+from ingest.formats.page_lines import unit
+from ingest.formats.tables import Row, Table, tables
 from tests.ingest.typeset import typeset
 
 CASH_FLOWS = """
