@@ -1,23 +1,28 @@
 """The embedded vector store: Qdrant's own segment engine inside this process, one folder, one owner."""
 
-import fcntl
-import json
 import os
-import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import qdrant_edge as edge
 from anyio import CapacityLimiter, to_thread
-from pydantic import TypeAdapter
 
 from app.adapters import graph_payload as gp
 from app.adapters import payload as pl
-from app.errors import IndexMissing, SextantError, StoreLocked, StoreUnavailable
+from app.adapters.edge_folder import (
+    GRAPH,
+    check_whole,
+    designs,
+    engine_errors,
+    file_errors,
+    need_room,
+    open_shard,
+    settled_stamp,
+    take_lock,
+)
+from app.errors import IndexMissing, StoreUnavailable
 from app.ports import R, RecordField
 from app.types import (
     Access,
@@ -39,23 +44,11 @@ T = TypeVar("T")
 
 _MIN_FREE_BYTES = 128 * 2**20
 """What a batch may need at once: a log segment and a page of each storage, each of 32 MiB."""
-_NEW_INDEX_BYTES = 256 * 2**20
 _TIE_MARGIN = 8
 _ALL = 2**31
-_STAMP = TypeAdapter(IndexStamp)
-_SHARDS = ("chunks", "pages", "documents")
-"""In the order in which a new folder gets them."""
-_GRAPH = "graph"
-"""A shard that a folder of an older version lacks and gets empty."""
 _RECORDS_PER_WRITE = 256
 _CLAUSES = ("must", "should", "must_not")
 _EXACT = edge.SearchParams(exact=True)
-_INDEX_TYPES: Mapping[pl.IndexType, Any] = {
-    "tenant": edge.KeywordIndexParams(is_tenant=True),
-    "keyword": edge.PayloadSchemaType.Keyword,
-    "integer": edge.PayloadSchemaType.Integer,
-    "datetime": edge.PayloadSchemaType.Datetime,
-}
 
 
 class EdgeStore:
@@ -63,8 +56,8 @@ class EdgeStore:
 
     Search is an exact scan, so a dense leg's ops are the chunks that pass its filter, counted; a sparse leg's are
     bounded by the same number. Where more chunks tie than were fetched, the scan is repeated and billed again. Every
-    engine call holds the interpreter's lock, so calls run one at a time in one worker
-    thread. A write is flushed before it returns.
+    engine call holds the interpreter's lock, so calls run one at a time in one worker thread. A write is flushed before
+    it returns.
     """
 
     def __init__(
@@ -88,14 +81,14 @@ class EdgeStore:
         """Take the folder's lock, then load it. Raises StoreLocked, IndexMismatch, StoreUnavailable."""
         if not create and not (directory / "stamp.json").exists():
             raise IndexMissing(f"no index at {directory}; ingest some filings first")
-        with _file_errors(directory):
+        with file_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(directory)
+            lock = take_lock(directory)
             try:
-                stamp = _settled_stamp(directory, stamp)
-                _check_whole(directory, create)
-                shards = {name: _open_shard(directory / name, config) for name, config in _shards(stamp).items()}
-                with _engine_errors(directory):
+                stamp = settled_stamp(directory, stamp)
+                check_whole(directory, create)
+                shards = {name: open_shard(directory / name, config) for name, config in designs(stamp).items()}
+                with engine_errors(directory):
                     return cls(directory, stamp, lock, shards, min_free_bytes)
             except BaseException:
                 os.close(lock)
@@ -108,7 +101,7 @@ class EdgeStore:
         if not shards:
             return
         try:
-            with _engine_errors(self._directory):
+            with engine_errors(self._directory):
                 for shard in shards.values():
                     shard.flush()
                     shard.close()
@@ -206,7 +199,7 @@ class EdgeStore:
     async def records(self, kind: type[R], where: Filter, matching: Mapping[RecordField, Sequence[str]]) -> list[R]:
         def read() -> list[R]:
             rest = gp.records_filter(kind, where, matching, self._hidden)
-            found = sorted(self._scroll(_GRAPH, rest), key=lambda record: str(record.id))
+            found = sorted(self._scroll(GRAPH, rest), key=lambda record: str(record.id))
             return [gp.record_from(kind, record.payload or {}) for record in found]
 
         return await self._run(read) if all(matching.values()) else []
@@ -256,22 +249,22 @@ class EdgeStore:
         def write() -> None:
             points = [edge.Point(id=gp.point_id(r), vector={}, payload=gp.record_payload(r)) for r in records]
             stale = self._record_ids(document_id) - {str(point.id) for point in points}
-            self._write(_GRAPH, edge.UpdateOperation.delete_points(sorted(stale)))
+            self._write(GRAPH, edge.UpdateOperation.delete_points(sorted(stale)))
             for start in range(0, len(points), _RECORDS_PER_WRITE):
-                self._write(_GRAPH, edge.UpdateOperation.upsert_points(points[start : start + _RECORDS_PER_WRITE]))
+                self._write(GRAPH, edge.UpdateOperation.upsert_points(points[start : start + _RECORDS_PER_WRITE]))
 
         await self._run(write)
 
     async def delete_records(self, document_id: str) -> int:
         def delete() -> int:
             ids = self._record_ids(document_id)
-            self._write(_GRAPH, edge.UpdateOperation.delete_points(sorted(ids)))
+            self._write(GRAPH, edge.UpdateOperation.delete_points(sorted(ids)))
             return len(ids)
 
         return await self._run(delete)
 
     def _record_ids(self, document_id: str) -> set[str]:
-        return {str(record.id) for record in self._scroll(_GRAPH, pl.match("document_id", document_id), False)}
+        return {str(record.id) for record in self._scroll(GRAPH, pl.match("document_id", document_id), False)}
 
     async def delete_document(self, document_id: str) -> tuple[int, int]:
         def delete() -> tuple[int, int]:
@@ -296,7 +289,7 @@ class EdgeStore:
 
     async def _run(self, work: Callable[[], T]) -> T:
         def guarded() -> T:
-            with _engine_errors(self._directory):
+            with engine_errors(self._directory):
                 return work()
 
         return await to_thread.run_sync(guarded, limiter=self._limiter)
@@ -307,7 +300,7 @@ class EdgeStore:
         return self._shards[name]
 
     def _write(self, name: str, *operations: edge.UpdateOperation) -> None:
-        _need_room(self._directory, self._min_free_bytes)
+        need_room(self._directory, self._min_free_bytes)
         self._counts.clear()
         for operation in operations:
             self._shard(name).update(operation)
@@ -344,113 +337,3 @@ def _edge_condition(item: Mapping[str, Any]) -> Any:
     return edge.FieldCondition(
         item["key"], match=edge.MatchAny(wanted["any"]) if "any" in wanted else edge.MatchValue(wanted["value"])
     )
-
-
-@contextmanager
-def _engine_errors(directory: Path) -> Iterator[None]:
-    """The engine raises bare Exception for its own failures, ValueError and TypeError for the caller's."""
-    try:
-        yield
-    except (SextantError, ValueError, TypeError):
-        raise
-    except Exception as exc:
-        raise StoreUnavailable(f"the index at {directory} failed: {exc}") from exc
-
-
-@contextmanager
-def _file_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise StoreUnavailable(f"the index at {directory} cannot be opened: {exc}") from exc
-
-
-def _take_lock(directory: Path) -> int:
-    """A file descriptor that holds the lock; the system frees it when the process ends, however it ends."""
-    lock = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.read(lock, 20).decode("ascii", "replace") or "unknown"
-        os.close(lock)
-        raise StoreLocked(
-            f"the index at {directory} is open in process {owner}. Stop that process, "
-            "or run a Qdrant server (QDRANT_URL), which many processes may share."
-        ) from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, str(os.getpid()).encode("ascii"), 0)
-    return lock
-
-
-def _need_room(directory: Path, least: int) -> None:
-    """The engine writes through memory maps, where a full disk kills the process (SIGBUS): refuse well before."""
-    free = shutil.disk_usage(directory).free
-    if free < least:
-        raise StoreUnavailable(
-            f"the disk of {directory} has {free / 2**20:.0f} MiB left and this write needs {least / 2**20:.0f} free; "
-            "what is stored stays readable, make room and repeat"
-        )
-
-
-def _settled_stamp(directory: Path, stamp: IndexStamp) -> IndexStamp:
-    """The folder's stamp, checked; in a new folder it is written first, complete or not at all."""
-    path = directory / "stamp.json"
-    if path.exists():
-        try:
-            found = _STAMP.validate_json(path.read_bytes(), strict=True)
-        except ValueError as exc:
-            raise StoreUnavailable(f"{path} is damaged; restore it or ingest into another folder") from exc
-        pl.check_stamp(found, stamp, str(directory))
-        return found
-    draft = path.with_suffix(".new")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(asdict(stamp), file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    return stamp
-
-
-def _check_whole(directory: Path, create: bool) -> None:
-    """A shard that is gone must not come back empty; only a new folder lacks some, and never without the last one."""
-    missing = [name for name in _SHARDS if not (directory / name).exists()]
-    if missing and (not create or _SHARDS[-1] not in missing):
-        raise StoreUnavailable(
-            f"the index at {directory} lacks {', '.join(missing)}; restore it, or remove what is left and ingest again"
-        )
-
-
-def _shards(stamp: IndexStamp) -> dict[str, tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]]:
-    """Configuration and payload indexes by shard.
-
-    All but chunks are payload alone, but the engine wants a vector configured: a sparse one that no point has.
-    """
-    never_graph = edge.EdgeOptimizersConfig(indexing_threshold=0)
-    chunks = edge.EdgeConfig(
-        vectors={pl.DENSE: edge.EdgeVectorParams(size=stamp.dimensions, distance=edge.Distance.Cosine)},
-        sparse_vectors={
-            "bm25": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf),
-            "splade": edge.EdgeSparseVectorParams(),
-        },
-        optimizers=never_graph,
-    )
-    plain = edge.EdgeConfig(sparse_vectors={"none": edge.EdgeSparseVectorParams()}, optimizers=never_graph)
-    designs = ((chunks, pl.CHUNK_INDEXES), (plain, pl.PAGE_INDEXES), (plain, pl.DOCUMENT_INDEXES))
-    return {**dict(zip(_SHARDS, designs, strict=True)), _GRAPH: (plain, gp.RECORD_INDEXES)}
-
-
-def _open_shard(path: Path, design: tuple[edge.EdgeConfig, Mapping[str, pl.IndexType]]) -> edge.EdgeShard:
-    """Load a shard, made complete with its indexes under another name first where there is none."""
-    with _engine_errors(path):
-        if not path.exists():
-            _need_room(path.parent, _NEW_INDEX_BYTES)
-            config, indexes = design
-            draft = path.with_suffix(".new")
-            shutil.rmtree(draft, ignore_errors=True)
-            shard = edge.EdgeShard.create(str(draft), config)
-            for name, kind in indexes.items():
-                shard.update(edge.UpdateOperation.create_field_index(name, _INDEX_TYPES[kind]))
-            shard.flush()
-            shard.close()
-            draft.rename(path)
-        return edge.EdgeShard.load(str(path))
