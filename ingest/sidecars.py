@@ -6,7 +6,6 @@ and that the folder's.
 """
 
 import csv
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
+
+import orjson
 
 from app.errors import DocumentError
 
@@ -116,7 +117,7 @@ def _object(path: Path) -> Mapping[str, Any]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(_text(path))
+        return orjson.loads(_text(path))
     except ValueError as error:
         raise _wrong(path.name, f"no JSON: {error}") from error
 

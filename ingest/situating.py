@@ -4,13 +4,14 @@ Contextual Retrieval (Anthropic, 2024), by the page instead of the chunk: one ca
 its filing, and says a sentence for each of the page's chunks.
 """
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
+
+import orjson
 
 from app.errors import InvalidOptions
 from app.prompts import Messages, sanitise
@@ -101,7 +102,7 @@ def asked(document: Document, opening: str, chunks: Sequence[Chunk]) -> Messages
 
 def situations(text: str, chunks: Sequence[Chunk]) -> dict[str, str]:
     """Sentences by chunk id; what names no passage or says nothing is dropped. Raises ValueError."""
-    reply = json.loads(text)
+    reply = orjson.loads(text)
     if not isinstance(reply, dict) or not isinstance(reply.get("sentences"), list):
         raise ValueError("the reply has no list of sentences")
     found: dict[str, str] = {}

@@ -4,12 +4,13 @@ No summary is stored: one would tell of every filing it was written from. Each i
 passages when it is asked for, and each of its sentences is an exact slice of one passage.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from app.evidence.quotes import units
 from app.graph.communities import Community
@@ -107,7 +108,7 @@ def asked(question: str, chunks: Sequence[Chunk]) -> Prompt:
 def pointed_out(reply: str, chunks: Sequence[Chunk]) -> tuple[int, tuple[Sentence, ...]] | None:
     """Helpfulness and those sentences that are exact slices; None of a reply that is not of the schema."""
     try:
-        said = json.loads(reply)
+        said = orjson.loads(reply)
         points = [(int(point["passage"]), str(point["quote"])) for point in said["points"]]
         helpfulness = min(max(int(said["helpfulness"]), 0), 100)
     except (KeyError, TypeError, ValueError):

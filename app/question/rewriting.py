@@ -1,9 +1,10 @@
 """A question in other words: what is searched for beside it, each search and each call on the bill."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
+
+import orjson
 
 from app.adapters.bm25 import query_tokens
 from app.evidence.statements import core_question
@@ -123,7 +124,7 @@ async def _listed(purpose: str, rules: str, question: Question, tools: Tools) ->
     """Empty where the reply is no such list, or only the question again."""
     out = await tools.generate(replace(_prompt(purpose, rules, question), json_schema=_LISTED))
     try:
-        found = json.loads(out.text)["questions"]
+        found = orjson.loads(out.text)["questions"]
     except (ValueError, LookupError, TypeError):
         tools.note("unusable", why=f"what the model wrote for {purpose!r} is no list of questions")
         return []

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import orjson
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from app.errors import InvalidInput, NotFound, Unavailable
@@ -118,7 +119,7 @@ class Edgar:
             body = kept["body"]
         else:
             try:
-                body = json.loads(content)
+                body = orjson.loads(content)
             except ValueError:
                 raise Unavailable(f"{url}: EDGAR answered something that is not JSON") from None
             kept = {"If-None-Match": response.headers.get("etag")}

@@ -4,13 +4,14 @@ A model proposes, the page decides: a relation counts only where its quote is an
 stand in the quote, and its kind is one of those that rules find too.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from app.graph.names import company_aliases, company_key, normalised, person_aliases, person_key, person_words
 from app.prompts import Messages, sanitise
@@ -126,7 +127,7 @@ def _flat(chunk: Chunk) -> str:
 def believed(reply: str, chunks: Sequence[Chunk], registrant: str) -> tuple[list[Read], int]:
     """What the passages bear out, and how much of the reply they do not. Raises ValueError where it is not JSON."""
     try:
-        items = json.loads(reply)["relations"]
+        items = orjson.loads(reply)["relations"]
         found = [_checked(item, chunks, registrant) for item in items]
     except (KeyError, TypeError) as error:
         raise ValueError(f"not of the schema: {error}") from error

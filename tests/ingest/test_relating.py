@@ -123,7 +123,9 @@ def test_whatever_is_kept_is_a_slice(quote: str, passage: int, subject: str, obj
         assert object_ in quote
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", '{"relations": 3}', '{"relations": [{"passage": 1}]}'])
+@pytest.mark.parametrize(
+    "text", ["no JSON", "[]", "[" * 100_000, '{"relations": 3}', '{"relations": [{"passage": 1}]}']
+)
 def test_a_reply_that_is_not_of_the_schema_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         believed(text, [CHUNK], "Alder")

@@ -80,6 +80,7 @@ def test_a_url_is_known_by_itself_or_by_its_files_name(tmp_path: Path) -> None:
         ("a.pdf.json", {"tenant": "x"}, "'tenant' is unknown"),
         ("a.pdf.json", ["x"], "a.pdf.json: an object is wanted"),
         ("a.pdf.json", "{", "a.pdf.json: no JSON"),
+        ("a.pdf.json", "[" * 100_000, "a.pdf.json: no JSON"),
         ("a.pdf.json", {"fiscal_year": 23}, "fiscal_year is 23: a year of four digits is wanted"),
         ("a.pdf.json", {"filed": "1/2/2023"}, "filed is '1/2/2023': a date like 2023-12-31 is wanted"),
         ("a.pdf.json", {"fiscal_period": "H1"}, "fiscal_period is 'H1': FY, Q1, Q2, Q3 or Q4 is wanted"),

@@ -55,7 +55,7 @@ def test_a_sentence_belongs_to_the_passage_it_names_and_is_one_line() -> None:
     assert situations(listed((1, " ")), CHUNKS) == {}
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", '{"sentences": 3}'])
+@pytest.mark.parametrize("text", ["no JSON", "[]", "[" * 100_000, '{"sentences": 3}'])
 def test_a_reply_that_is_not_of_the_schema_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         situations(text, CHUNKS)

@@ -119,7 +119,9 @@ async def test_other_wordings_by_a_model_or_by_rule(make_ports: MakePorts) -> No
     assert tools.cost.ops_by_kind == {"dense": 9, "sparse": 9}
 
 
-@pytest.mark.parametrize("nonsense", ["no JSON", "[]", '{"questions": 3}', '{"other": []}', '{"questions": [1, null]}'])
+@pytest.mark.parametrize(
+    "nonsense", ["no JSON", "[]", "[" * 100_000, '{"questions": 3}', '{"other": []}', '{"questions": [1, null]}']
+)
 async def test_what_a_model_wrote_askew_leaves_the_question(make_ports: MakePorts, nonsense: str) -> None:
     answer, tools = await asked(make_ports, "multi_query", "debt", nonsense)
     assert len(rewritten(tools)) == 1
