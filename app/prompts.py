@@ -127,6 +127,16 @@ def sanitise(text: str) -> str:
     return _REFUSAL.sub(lambda match: match[0].lower(), _ROLE.sub(r"\1(\2)", text))
 
 
+def code_of(*texts: str) -> str:
+    """16 hexadecimal digits, a hash of all texts of a prompt: none of them can hold the tag that would close it."""
+    return sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def fenced(text: str, code: str) -> str:
+    """What is to be read and never obeyed, between tags that the code makes unforgeable."""
+    return f"<passage-{code}>\n{text}\n</passage-{code}>"
+
+
 def rewritten(question: str) -> Messages:
     """Messages that ask for a question in the words of filings."""
     return ("system", _REWRITING), ("user", f"Question: {sanitise(question)}")
@@ -156,8 +166,8 @@ def excerpted(question: str, hits: Sequence[Hit], excerpts: Sequence[Excerpt]) -
 
 def _asked(question: str, passages: Sequence[tuple[int, str]], *, code_length: int) -> str:
     asked = sanitise(question)
-    code = sha256("\0".join((asked, *(text for _, text in passages))).encode()).hexdigest()[:code_length]
-    blocks = [f"[{n}] <passage-{code}>\n{text}\n</passage-{code}>" for n, text in passages]
+    code = code_of(asked, *(text for _, text in passages))[:code_length]
+    blocks = [f"[{n}] {fenced(text, code)}" for n, text in passages]
     ends_first = blocks[0::2] + blocks[1::2][::-1]
     return "\n\n".join((f"CODE: {code}", *ends_first, f"Question: {asked}"))
 

@@ -7,14 +7,13 @@ its filing, and says a sentence for each of the page's chunks.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
 import orjson
 
 from app.errors import InvalidOptions
-from app.prompts import Messages, sanitise
+from app.prompts import Messages, code_of, fenced, sanitise
 from app.settings import Settings
 from app.types import Chunk, Document, Prompt
 from ingest.chunking import Chunker
@@ -93,10 +92,10 @@ def asked(document: Document, opening: str, chunks: Sequence[Chunk]) -> Messages
     """Messages whose reply is JSON by SCHEMA; passage n is chunks[n-1]."""
     texts = [sanitise(f"{chunk.section or ''}\n{chunk.text}".strip()) for chunk in chunks]
     room = _PAGE_CHARACTERS // max(len(texts), 1)
-    code = sha256("\0".join(texts).encode()).hexdigest()[:16]
-    blocks = [f"[{n}] <passage-{code}>\n{text[:room]}\n</passage-{code}>" for n, text in enumerate(texts, start=1)]
+    code = code_of(*texts)
+    blocks = [f"[{n}] {fenced(text[:room], code)}" for n, text in enumerate(texts, start=1)]
     title, page = sanitise(document.meta.title), chunks[0].page
-    head = f"CODE: {code}\n\nThe filing: {title}. It begins:\n<passage-{code}>\n{sanitise(opening)}\n</passage-{code}>"
+    head = f"CODE: {code}\n\nThe filing: {title}. It begins:\n{fenced(sanitise(opening), code)}"
     return ("system", _RULES), ("user", "\n\n".join((head, f"Passages of page {page}:", *blocks)))
 
 

@@ -7,14 +7,13 @@ passages when it is asked for, and each of its sentences is an exact slice of on
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from app.evidence.quotes import units
 from app.graph.communities import Community
-from app.prompts import Messages, sanitise
+from app.prompts import Messages, code_of, fenced, sanitise
 from app.types import Chunk, Prompt
 
 PASSAGES = 4
@@ -96,8 +95,8 @@ def extracted(community: Community, chunks: Sequence[Chunk]) -> tuple[Sentence, 
 def asked(question: str, chunks: Sequence[Chunk]) -> Prompt:
     """One call that grades a community and points out its sentences; passage n is chunks[n-1]."""
     texts = [sanitise(chunk.text.replace("\n", " ")) for chunk in chunks]
-    code = sha256("\0".join((question, *texts)).encode()).hexdigest()[:16]
-    blocks = [f"[{n}] <passage-{code}>\n{text}\n</passage-{code}>" for n, text in enumerate(texts, start=1)]
+    code = code_of(question, *texts)
+    blocks = [f"[{n}] {fenced(text, code)}" for n, text in enumerate(texts, start=1)]
     said: Messages = (
         ("system", _RULES),
         ("user", "\n\n".join((f"CODE: {code}", *blocks, f"Question: {sanitise(question)}"))),

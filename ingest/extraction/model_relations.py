@@ -8,13 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from app.graph.names import company_aliases, company_key, normalised, person_aliases, person_key, person_words
-from app.prompts import Messages, sanitise
+from app.prompts import Messages, code_of, fenced, sanitise
 from app.types import Chunk, Document, Entity, EntityType, Mention, Relation
 from ingest.extraction.entities import is_name
 
@@ -113,8 +112,8 @@ def calls(chunks: Sequence[Chunk], records: Sequence[Entity | Relation], most: i
 def asked(registrant: str, chunks: Sequence[Chunk]) -> Messages:
     """Messages whose reply is JSON by SCHEMA; passage n is chunks[n-1]."""
     texts = [sanitise(_flat(chunk)) for chunk in chunks]
-    code = sha256("\0".join(texts).encode()).hexdigest()[:16]
-    blocks = [f"[{n}] <passage-{code}>\n{text}\n</passage-{code}>" for n, text in enumerate(texts, start=1)]
+    code = code_of(*texts)
+    blocks = [f"[{n}] {fenced(text, code)}" for n, text in enumerate(texts, start=1)]
     head = f"CODE: {code}\n\nThe filing's company ({REGISTRANT}): {sanitise(registrant)}"
     return ("system", _RULES), ("user", "\n\n".join((head, *blocks)))
 
