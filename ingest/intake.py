@@ -348,7 +348,8 @@ async def open_intake(
     """
     chunker = read_chunker(settings.chunker)
     if (built := (await store.stamp()).chunker) != chunker.name:
-        raise IndexMismatch(f"the index was built with chunker {built!r}, not {chunker.name!r}; set CHUNKER back")
+        why = f"the index was built with chunker {built!r}, not {chunker.name!r}"
+        raise IndexMismatch(f"{why}; set CHUNKER back, or build it anew with sextant-ingest reindex")
     uploads = settings.data_dir / "uploads" / settings.collection
     index = Index(store, embedder, sparse, figures, settings.originals_dir)
     limits = Options(

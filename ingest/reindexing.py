@@ -212,7 +212,7 @@ async def prune(options: argparse.Namespace, settings: Settings, open_index: Ope
     """Remove every build but the one in use."""
     async with open_builds(settings) as builds, open_index(settings, False):
         removed = await _prune(builds)
-    _tell(options, "pruned", f"{len(removed)} builds removed", builds=removed)
+    _tell(options, "pruned", f"{len(removed)} build{'s' * (len(removed) != 1)} removed", builds=removed)
     return OK
 
 
