@@ -73,7 +73,8 @@ class ProcessPool(Generic[A, R]):
     async def run(self, argument: A, timeout_s: float, heard: Callable[[Any], None] = lambda said: None) -> R:
         """`heard` is called with whatever the work tells.
 
-        Raises DocumentError: the work's own, or with reason timeout, crashed or too_large (memory)."""
+        Raises DocumentError: the work's own, or with reason timeout, crashed or too_large (memory).
+        """
         worker = await self._idle.get()
         loop = asyncio.get_running_loop()
         call = self._threads.submit(

@@ -27,8 +27,10 @@ class ClosableEmbedder(Embedder, Protocol):
 
 
 class CachedEmbedder:
-    """Any embedder behind a SQLite file, which several processes may share. Only passages are kept: questions are
-    private and short. The file holds hashes and vectors, no text; deleting it costs time and nothing else.
+    """Any embedder behind a SQLite file, which several processes may share.
+
+    Only passages are kept: questions are private and short. The file holds hashes and vectors, no text; deleting it
+    costs time and nothing else.
     """
 
     def __init__(self, inner: ClosableEmbedder, file: Path) -> None:

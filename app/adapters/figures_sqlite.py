@@ -300,8 +300,10 @@ def _authorize(
 
 
 def _named_subqueries(sql: str) -> Set[str]:
-    """Names that WITH defines. Raises ValueError where they multiply: SQLite copies each wherever it is named, and that
-    before it looks at the clock.
+    """Names that WITH defines.
+
+    Raises ValueError where they multiply: SQLite copies each wherever it is named, and that before it looks at the
+    clock.
     """
     tokens = [t.translate(_UNQUOTED).lower() for t in _TOKEN.findall(sql) if not t.startswith(("--", "/*", "'"))]
     named = Counter(tokens)

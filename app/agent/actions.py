@@ -13,8 +13,6 @@ from app.tools import ACTION, Tools
 T = TypeVar("T")
 ToolName: TypeAlias = Literal["search", "open_page", "follow_entity", "figures", "calculate", "answer"]
 """What an action can do; also a label of metrics, so the list is closed."""
-
-
 LimitName: TypeAlias = Literal["actions", "steps", "calls_or_tokens", "time"]
 """What can end a run early; also a label of metrics."""
 
@@ -50,11 +48,10 @@ class Actions:
         *,
         once: bool = False,
     ) -> T:
-        """The work's result, or what an identical action gave before, which is no action; `results` says its ids for
-        the trace.
+        """The work's result, or what an identical action gave before, which is no action.
 
-        Raises LimitExceeded, Timeout, what the work raises, and with `once` RepeatedAction instead of giving a result
-        again; each is in the trace.
+        `results` says its ids for the trace. Raises LimitExceeded, Timeout, what the work raises, and with `once`
+        RepeatedAction instead of giving a result again; each is in the trace.
         """
         key = json.dumps([tool, arguments], sort_keys=True, default=str)
         if not once and self._found.get(key) is not None:

@@ -125,8 +125,10 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
 
 
 def _chosen(named: Sequence[Period], filings: Sequence[Document]) -> list[Period]:
-    """A quarter, and a year of which there are quarterly filings alone, as the days on which filings that may be for it
-    end; other periods as they are named."""
+    """The periods as they are named, or the days on which filings that may be for them end.
+
+    Days stand for a quarter, and for a year of which there are quarterly filings alone.
+    """
     if not named:
         days = {filing.meta.period_end for filing in filings}
         return [_day(day) for day in days if day] if len(days) == 1 else []

@@ -187,8 +187,10 @@ def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[s
 
 
 def strangers(question: str) -> tuple[str, ...]:
-    """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), as who does
-    (does Acme). Of a question all in small letters, its owners."""
+    """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), after "does".
+
+    Of a question all in small letters, its owners.
+    """
     patterns = (_OWNER_IN_SMALL,) if question[1:] == question[1:].lower() else (_TITLED, _OWNER, _SUBJECT)
     found = [_proper(match["name"]) for pattern in patterns for match in pattern.finditer(question)]
     names = dict.fromkeys(name for name in found if not _COMMON.issuperset(name.lower().split()))

@@ -84,9 +84,11 @@ def features(question: str, reading: Reading, hits: Sequence[Hit]) -> list[tuple
 
 
 def missing(question: str, reading: Reading, hits: Sequence[Hit]) -> tuple[str, ...]:
-    """What the question is about and the index cannot answer for: companies without a filing that no passage mentions,
-    periods after the last filing of the companies named, and periods if the passages tell of none, unless it looks
-    ahead."""
+    """What the question is about and the index cannot answer for.
+
+    Companies without a filing that no passage mentions, periods after the last filing of the companies named, and
+    periods if the passages tell of none, unless it looks ahead.
+    """
     said = "\n".join(hit.chunk.searchable for hit in hits) if reading.strangers else ""
     absent = tuple(name for name in reading.strangers if not _says(said, name))
     periods = () if looks_ahead(question) else named_periods(question)

@@ -1,5 +1,7 @@
-"""Clients of a service, each asking the next question when it has its reply: `python -m evals.bench.load` in a process
-of its own, so that what they cost is not the service's."""
+"""Clients of a service, each asking the next question when it has its reply.
+
+`python -m evals.bench.load` in a process of its own, so that what they cost is not the service's.
+"""
 
 import argparse
 import http.client

@@ -77,8 +77,10 @@ def _flattened(original: Bag, local: Local) -> Bag:
 
 
 def _noisy(local: Local, i: int, rng: np.random.Generator) -> Bag:
-    """Towards three companies that share no theme with the right one or each other; the dense view's is of either
-    family, so that the right company is outranked by four passages or by twenty."""
+    """Towards three companies that share no theme with the right one or each other.
+
+    The dense view's is of either family, so that the right company is outranked by four passages or by twenty.
+    """
     right, distinctive = local.companies[i], bool(rng.integers(2))
     wrong: list[Company] = []
     while len(wrong) < len(WINDOWS):

@@ -26,7 +26,8 @@ def is_filing(head: bytes) -> bool:
 def read_filing(path: Path, *, max_pages: int = 2000, ocr: Ocr = AUTO) -> FilingText:
     """`ocr` concerns PDFs alone.
 
-    Raises DocumentError: the readers' own, or with reason empty, not_pdf, unsupported or unreadable."""
+    Raises DocumentError: the readers' own, or with reason empty, not_pdf, unsupported or unreadable.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
