@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from app.answering import abstain, answer_from
+from app.answering import abstain, answer_if_held
 from app.architectures.hybrid import Hybrid
 from app.errors import LimitExceeded, Unavailable
 from app.evidence.citations import cite
@@ -98,7 +98,7 @@ class Graph:
                 return abstain("off_corpus", ())
             tools.note("mode", mode="local", why="the graph knows nothing of what is to be counted")
         mode = "local" if taken.mode == "count" else taken.mode
-        return await answer_from(question, await self.retrieve(question, tools, mode), tools)
+        return await answer_if_held(question, await self.retrieve(question, tools, mode), tools)
 
     async def _counted(self, question: Question, taken: Asked, tools: Tools) -> Answer | None:
         """Without a call to any model: members are counted in the records, and quoted from the stored pages."""
