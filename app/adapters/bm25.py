@@ -57,6 +57,12 @@ def tokens(text: str) -> list[str]:
 
     1,577.00 is 1577, 10-K 10k, FY18 fiscal 2018.
     """
+    return list(_terms(text))
+
+
+@lru_cache(maxsize=8_192)
+def _terms(text: str) -> tuple[str, ...]:
+    """Kept, for an answer asks for the terms of the same row or sentence several times over."""
     folded = unicodedata.normalize("NFKD", unmarked(text)).casefold()
     if not folded.isascii():
         folded = "".join(ch for ch in folded if not unicodedata.combining(ch))
@@ -73,7 +79,7 @@ def tokens(text: str) -> list[str]:
             out += ["fiscal", year if len(year) == 4 else f"20{year}"]
         else:
             out.append(value.replace("-", "").replace("&", ""))
-    return out
+    return tuple(out)
 
 
 def query_tokens(text: str) -> list[str]:
