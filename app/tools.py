@@ -145,6 +145,7 @@ class Tools:
     trace: list[TraceStep] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
     listed: Sequence[Document] | None = None
+    """What `catalogue` gave before."""
 
     @property
     def cost(self) -> Cost:

@@ -203,10 +203,7 @@ def _result(
     if "hybrid" in ndcg:
         best = max(("bm25", "dense"), key=means.__getitem__)
         against = paired(ndcg["hybrid"], ndcg[best])
-    first = {
-        leg: {query: _recall(judged.qrels[query], found[:5]) for query, found in lists.items() if query in judged.qrels}
-        for leg, lists in ranked.items()
-    }
+    first = {leg: {query: values["recall@5"] for query, values in found.items()} for leg, found in by_leg.items()}
     return SetResult(
         name=name,
         qrels=qrels,
@@ -219,10 +216,6 @@ def _result(
         recall5={leg: sum(values.values()) / len(values) for leg, values in first.items()},
         graph_against_hybrid=paired(first["graph"], first["hybrid"]) if "graph" in first else None,
     )
-
-
-def _recall(relevant: Mapping[str, int], found: Sequence[str]) -> float:
-    return len(relevant.keys() & set(found)) / len(relevant)
 
 
 def _baseline(rows: Sequence[Mapping[str, Any]], name: str, qrels: str) -> float | None:

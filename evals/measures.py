@@ -30,7 +30,7 @@ def places(reply: Reply) -> list[Place]:
 def rank_measures(
     gold: Mapping[str, Mapping[str, int]], ranked: Mapping[str, Sequence[str]], depth: int = 100
 ) -> dict[str, dict[str, float]]:
-    """hit@1/5/10, recall@10 and @depth, RR, nDCG@10 and all@10 per query id, by ir-measures (pytrec_eval).
+    """hit@1/5/10, recall@5, @10 and @depth, RR, nDCG@10 and all@10 per query id, by ir-measures (pytrec_eval).
 
     `gold` holds the relevant items of each query and their grades, `ranked` its passages' items, best first. Ranks
     count passages: an item stands where its first passage does, and a further passage of it takes up a rank and gains
@@ -40,7 +40,7 @@ def rank_measures(
     from ir_measures import RR, R, Success, iter_calc, nDCG
 
     names = {Success @ k: f"hit@{k}" for k in HITS}
-    names |= {R @ 10: "recall@10", R @ depth: f"recall@{depth}", RR: "RR", nDCG @ 10: "nDCG@10"}
+    names |= {R @ 5: "recall@5", R @ 10: "recall@10", R @ depth: f"recall@{depth}", RR: "RR", nDCG @ 10: "nDCG@10"}
     run = {query: _scores(ranked.get(query, ())) for query in gold}
     found: dict[str, dict[str, float]] = {query: dict.fromkeys(names.values(), 0.0) for query in gold}
     qrels = {query: dict(items) for query, items in gold.items()}

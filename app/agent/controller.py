@@ -1,5 +1,6 @@
 """The agent without a model: computes what has a formula, splits comparisons, follows whom the evidence names."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -137,7 +138,7 @@ class Controller:
         about = without_names(about, parts[0].companies)
         try:
             several = await together([self._found_by(about, part) for part in parts])
-            line = common_line(about, several)
+            line = await asyncio.to_thread(common_line, about, several)
             self.tools.note("series", topic=about, line=line and line.label)
             if line is None:
                 return []
@@ -149,10 +150,10 @@ class Controller:
 
     async def _line(self, line: Line, part: SubQuestion, hits: Sequence[Hit], room: int) -> Finding:
         """The filing's value of the line; where no passage prints it, those found by its label are looked at, too."""
-        found = printed(line, hits)
+        found = await asyncio.to_thread(printed, line, hits)
         if found is None:
             hits = await self._found_by(line.label, part)
-            found = printed(line, hits)
+            found = await asyncio.to_thread(printed, line, hits)
         if found is None:
             return Finding(part.about, abstain("not_supported", hits[:room]))
         first = hits[found.marker - 1]

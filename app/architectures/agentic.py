@@ -68,10 +68,11 @@ class Agentic:
     ] = None
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
+        catalogue = await tools.catalogue()
         actions = Actions(tools.aside(), self.max_actions, self.tool_timeout_s)
         controller = Controller(
             question,
-            await tools.catalogue(),
+            catalogue,
             tools,
             actions,
             self.max_parts,

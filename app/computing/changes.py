@@ -1,5 +1,6 @@
 """The change of what is no line of a statement: a table's row, or a sentence's amounts by year, that words describe."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +46,7 @@ class Change:
     async def answer(self, question: Question, actions: Actions) -> Answer | None:
         """None where no row or sentence holds every term of the description and a number for every year."""
         hits = await self._search(question, actions)
-        found = self._best(statements(hits), hits)
+        found = await asyncio.to_thread(self._best, hits)
         return await answered(self.formula, Found(found, hits), question, actions) if found else None
 
     async def _search(self, question: Question, actions: Actions) -> tuple[Hit, ...]:
@@ -63,9 +64,9 @@ class Change:
         )
         return numbered(await widened(hits, actions.tools))
 
-    def _best(self, candidates: Sequence[Statement], hits: Sequence[Hit]) -> dict[Term, Operand]:
-        """Of the rows that fit, the one whose label says least else."""
-        fitting = [one for one in candidates if self._fits(one)]
+    def _best(self, hits: Sequence[Hit]) -> dict[Term, Operand]:
+        """Of the hits' rows that fit, the one whose label says least else."""
+        fitting = [one for one in statements(hits) if self._fits(one)]
         for row in sorted(fitting, key=lambda one: (len(one.terms - self.described), one.marker)):
             own = [operand for term in self.formula.terms if (operand := _operand(term, row, hits[row.marker - 1]))]
             if len(own) == len(self.formula.terms):

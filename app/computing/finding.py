@@ -1,5 +1,6 @@
 """Searches the statements of a company's filings for the numbers of lines, and quotes the rows that have them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -53,7 +54,8 @@ class Finder:
         lines = list(dict.fromkeys(term.line for term in terms))
         several = await together([self._search(line) for line in lines])
         hits = numbered(await widened(numbered([hit for hits in several for hit in hits]), self.actions.tools))
-        by_term = operands(terms, hits, [document.id for document in self.filings])
+        ids = [document.id for document in self.filings]
+        by_term = await asyncio.to_thread(operands, terms, hits, ids)
         years = [term for term in terms if term.period.quarter is None and term.period.day is None]
         proven = await operands_by_sql(years, self.filings, self.question.where, self.actions.tools)
         by_term |= {term: each for term, each in proven.items() if not _same(each, by_term.get(term))}

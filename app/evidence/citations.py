@@ -1,8 +1,10 @@
 """From `[n]` markers to verified citations: exact slices of stored pages, numbers checked."""
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import nupunkt
 
@@ -44,12 +46,9 @@ async def cite(text: str, hits: Sequence[Hit], tools: Tools) -> Cited:
     pairs = [(claim, marker) for claim in claims for marker in claim.markers]
     keys = list(dict.fromkeys((hits[n - 1].chunk.document_id, hits[n - 1].chunk.page) for _, n in pairs))
     pages = dict(zip(keys, await tools.pages(keys), strict=True)) if keys else {}
-    citations = []
-    for claim, marker in pairs:
-        chunk = hits[marker - 1].chunk
-        citations.append(_citation(text, claim, marker, hits[marker - 1], pages[chunk.document_id, chunk.page]))
+    citations = await asyncio.to_thread(_citations, text, pairs, hits, pages) if pairs else ()
     notes = [f"a marker for passage {n}, which does not exist, was removed" for n in unknown]
-    return Cited(text, tuple(citations), tuple(notes))
+    return Cited(text, citations, tuple(notes))
 
 
 def _canonical(text: str, known: int) -> tuple[str, list[int]]:
@@ -82,6 +81,17 @@ def _claims(text: str) -> list[_Claim]:
             claims[-1] = _Claim(claims[-1].start, claims[-1].end, claims[-1].markers + more)
         begin = match.end()
     return claims
+
+
+def _citations(
+    text: str,
+    pairs: Sequence[tuple[_Claim, int]],
+    hits: Sequence[Hit],
+    pages: Mapping[tuple[str, int], Page | None],
+) -> tuple[Citation, ...]:
+    """One per claim and marker; long passages take long to look through, so it is not for the loop."""
+    of = [(claim, marker, hits[marker - 1]) for claim, marker in pairs]
+    return tuple(_citation(text, *each, pages[each[2].chunk.document_id, each[2].chunk.page]) for each in of)
 
 
 def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None) -> Citation:
@@ -135,11 +145,13 @@ def _covering(
     sentence: str, wanted: frozenset[str], text: str, spans: list[tuple[int, int]], best: int
 ) -> list[tuple[int, int]]:
     """The best window around unit `best` within _MAX_QUOTE that holds all wanted numbers; empty if none does."""
+    starts = takewhile(lambda start: spans[best][1] - start <= _MAX_QUOTE, (spans[i][0] for i in range(best, -1, -1)))
+    ends = list(takewhile(lambda end: end - spans[best][0] <= _MAX_QUOTE, (end for _, end in spans[best:])))
     covering = [
-        (spans[i][0], spans[j][1])
-        for i in range(best + 1)
-        for j in range(best, len(spans))
-        if spans[j][1] - spans[i][0] <= _MAX_QUOTE and wanted <= numbers(text[spans[i][0] : spans[j][1]])
+        (start, end)
+        for start in starts
+        for end in ends
+        if end - start <= _MAX_QUOTE and wanted <= numbers(text[start:end])
     ]
     return [max(covering, key=lambda window: _worth(sentence, text[slice(*window)]))] if covering else []
 

@@ -80,7 +80,7 @@ COST: dict[str, Row] = {
     # As hybrid, in one action, then a model is asked what is missing; what it says here is no plan, so it answers.
     "agentic": Row(
         steps=(
-            *("catalogue", "plan", "act", "catalogue", "read", "embed", "search"),
+            *("catalogue", "plan", "act", "read", "embed", "search"),
             *("generate", "unusable", "generate", "pages"),
         ),
         ops={"dense": 3, "sparse": 3},

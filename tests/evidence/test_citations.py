@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.evidence.citations import Cited, cite
+from app.evidence.citations import Cited, best_window, cite
 from app.evidence.quotes import numbers
 from app.tools import Tools
 from app.types import Access, Box, Chunk, ChunkKind, Hit, Page, Word
@@ -119,3 +119,12 @@ async def test_whatever_is_written_the_promises_hold(text: str) -> None:
         sentence = result.text[slice(*citation.answer_span)]
         if citation.verified:
             assert numbers(sentence) <= numbers(citation.quote)
+
+
+def test_in_a_long_table_the_numbers_are_found_side_by_side() -> None:
+    rows = "\n".join(f"Row {n} {n * 7} {n * 11}" for n in range(400))
+    hit = hit_on(Page(1, rows), 0, "table")
+    start, end = best_window("Row 200 was 1,400 and the next 2,211.", hit)
+    assert rows[start:end] == "Row 200 1400 2200\nRow 201 1407 2211"
+    start, end = best_window("Row 200 was 1,400 and the last 4,389.", hit)  # too far apart for one quote
+    assert rows[start:end] == "Row 200 1400 2200"
