@@ -1,5 +1,6 @@
 """Graph: entities, relations and communities found at ingestion, followed, mapped or counted (Edge et al., 2024)."""
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -176,7 +177,8 @@ class Graph:
             tools.note("no graph", why=_NONE)
             return found[: question.k]
         similarity = {hit.chunk.id: hit.legs["dense"].score for hit in seeds if "dense" in hit.legs}
-        order = ranked(near, seeds, similarity, self.damping)[: max(_POOL, question.k)]
+        order = await asyncio.to_thread(ranked, near, seeds, similarity, self.damping)
+        order = order[: max(_POOL, question.k)]
         tools.note("walk", entities=len(near.passages), named=sorted(near.named), relations=len(near.related))
         known = {hit.chunk.id: hit.chunk for hit in found}
         missing = [each for each in order if each not in known]

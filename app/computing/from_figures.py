@@ -1,5 +1,6 @@
 """Finds the numbers of a formula in the figures' table, which knows the statement, and proves each on its page."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ async def operands_by_sql(
     except (InvalidQuery, Timeout) as error:
         tools.note("no_figures", why=str(error))
         return {}
-    best = {term: found for term in terms if (found := _best(term, table, filings))}
+    best = await asyncio.to_thread(_best_of, terms, table, filings)
     ids = list(dict.fromkeys(found.row["chunk_id"] for found in best.values()))
     chunks = {chunk.id: chunk for chunk in (await tools.chunks(ids, where) if ids else [])}
     proven = {
@@ -72,6 +73,10 @@ def _statement(ids: Sequence[str]) -> str:
         " AND period_end IS NOT NULL AND period_months IN (0, 12) AND (statement LIKE '%statement%' OR statement LIKE"
         " '%balance sheet%') ORDER BY document_id, page, span_start"
     )
+
+
+def _best_of(terms: Sequence[Term], table: Rows, filings: Sequence[Document]) -> dict[Term, _Found]:
+    return {term: found for term in terms if (found := _best(term, table, filings))}
 
 
 def _best(term: Term, table: Rows, filings: Sequence[Document]) -> _Found | None:
