@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from app import spans
 from app.caching import Caches, cache_key, prompt_key
 from app.catalogue import Catalogue
-from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, Timeout, Unavailable
+from app.errors import GeneratorUnavailable, InvalidOptions, LimitExceeded, SextantError, Timeout, Unavailable
 from app.graph.communities import Community
 from app.graph.overview import Overviews
 from app.ports import (
@@ -61,7 +61,16 @@ from app.types import (
     TraceStep,
 )
 
+Extra: TypeAlias = Literal["splade", "rerank", "late", "external"]
+"""What options may ask for that not every service has."""
+
 _WEAKEST: tuple[OpsSource, ...] = ("bound", "reported", "counted")
+_LACKS: Mapping[Extra, str] = {
+    "splade": "this index has no 'splade' leg; ingest with SPLADE_MODEL set, or leave the splade_weight option off",
+    "rerank": "no reranker is configured; set RERANKER_MODEL, or leave the rerank option off",
+    "late": "this service embeds no tokens; leave the late option off",
+    "external": "no external search is configured; set EXTERNAL_DIR, or leave the external option off",
+}
 _MILLION = Decimal(1_000_000)
 _SAMPLED = 1000
 """Chunks from which a corpus' mean vector is taken: it is then within 0.03 of that of all."""
@@ -219,6 +228,19 @@ class Tools:
         async with self._step("embed", texts=len(texts), side="passage"):
             return await self.ports.embedder.passages(texts)
 
+    def requires(self, *names: Extra) -> None:
+        """Said before any work of a request whose options want what this service has not. Raises InvalidOptions."""
+        ports = self.ports
+        has = {
+            "splade": "splade" in ports.sparse,
+            "rerank": ports.reranker is not None,
+            "late": ports.tokens is not None,
+            "external": ports.external is not None,
+        }
+        for name in names:
+            if not has[name]:
+                raise InvalidOptions(_LACKS[name])
+
     def encode_sparse(self, leg: LegName, text: str) -> SparseVector:
         encoder = self.ports.sparse.get(leg)
         if encoder is None:
@@ -254,7 +276,7 @@ class Tools:
         """A cross-encoder score per hit, in the hits' order."""
         reranker, cache = self.ports.reranker, self.ports.caches.grades
         if reranker is None:
-            raise Unavailable("no reranker is configured; set RERANKER_MODEL, or leave the rerank option off")
+            raise Unavailable(_LACKS["rerank"])
         texts = [hit.chunk.searchable for hit in hits]
         async with self._step("rerank", pairs=len(hits)) as step:
             step.ops = {"rerank": len(hits)}
@@ -268,7 +290,7 @@ class Tools:
     async def late(self, query: str, hits: Sequence[Hit]) -> list[float]:
         """MaxSim per hit, in the hits' order; an op is a row, one token of the query against all of a passage's."""
         if self.ports.tokens is None:
-            raise Unavailable("this service embeds no tokens; leave the late option off")
+            raise Unavailable(_LACKS["late"])
         async with self._step("late", passages=len(hits)) as step:
             own, *others = await self.ports.tokens.tokens([query, *(hit.chunk.searchable for hit in hits)])
             step.ops = {"late": len(own) * len(hits)}
@@ -287,7 +309,7 @@ class Tools:
     async def external(self, query: str, limit: int) -> list[External]:
         """Passages from outside the filings, best first. Raises Unavailable."""
         if self.ports.external is None:
-            raise Unavailable("no external search is configured; set EXTERNAL_DIR, or leave the external option off")
+            raise Unavailable(_LACKS["external"])
         async with self._step("external") as step:
             found = await self.ports.external.search(query, limit)
             step.detail["hits"] = len(found)

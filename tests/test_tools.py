@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.errors import GeneratorUnavailable, LimitExceeded, Timeout, Unavailable, UpstreamFailed
+from app.architectures import Architecture
+from app.architectures.crag import Crag
+from app.architectures.hybrid import Hybrid
+from app.errors import GeneratorUnavailable, InvalidOptions, LimitExceeded, Timeout, Unavailable, UpstreamFailed
 from app.tools import Prices, Tools
-from app.types import Access, Condition, Filter, Generation, Leg, Limits, Prompt
+from app.types import Access, Condition, Filter, Generation, Leg, Limits, Prompt, Question
 from tests.fakes import TEXTS, LetterEmbedder, ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
@@ -142,6 +145,25 @@ async def test_missing_legs_and_rerankers_are_said() -> None:
         tools.encode_sparse("splade", "x")
     with pytest.raises(Unavailable, match="rerank"):
         await tools.rerank("x", [])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "setting"),
+    [
+        (Hybrid(splade_weight=1.0, rewrite="multi_query"), "SPLADE_MODEL"),
+        (Hybrid(rerank=5, rewrite="multi_query"), "RERANKER_MODEL"),
+        (Hybrid(late=5, rewrite="multi_query"), "late option"),
+        (Crag(external=True), "EXTERNAL_DIR"),
+    ],
+)
+async def test_an_option_that_this_service_has_not_is_refused_before_any_work(
+    architecture: Architecture, setting: str
+) -> None:
+    ports = replace(await fake_ports(generator=ScriptedGenerator(["other words"])), reranker=None, tokens=None)
+    tools = Tools(ports)
+    with pytest.raises(InvalidOptions, match=setting):
+        await architecture.answer(Question("What was the debt?"), tools)
+    assert tools.cost.ops == tools.cost.llm_calls == 0
 
 
 async def test_parallel_steps_are_all_counted() -> None:

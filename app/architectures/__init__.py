@@ -21,6 +21,8 @@ class Architecture(Protocol):
 
     needs_llm: ClassVar[bool]
     """Whether it cannot run on the extractive generator."""
+    needs_reranker: ClassVar[bool]
+    """Whether it cannot run without a cross-encoder."""
 
     async def answer(self, question: Question, tools: Tools) -> Answer: ...
 

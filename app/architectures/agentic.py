@@ -34,6 +34,7 @@ class Agentic:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = False
 
     max_actions: Annotated[int, Field(ge=1, le=100, description="Tool calls; at the limit the answer is partial.")] = 24
     tool_timeout_s: Annotated[float, Field(gt=0, le=600, description="Most seconds of one tool call.")] = 30.0

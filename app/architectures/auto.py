@@ -31,6 +31,7 @@ class Auto:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = False
 
     attempts: Annotated[
         int, Field(ge=1, le=4, description="Architectures tried, each where no citation of the one before verified.")

@@ -34,6 +34,7 @@ class Crag:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = True
 
     pool: Annotated[
         int, Field(ge=1, le=100, description="Passages of each search that are graded, a cross-encoder pair each.")
@@ -53,6 +54,8 @@ class Crag:
     ] = False
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
+        if self.external:
+            tools.requires("external")
         reading = await noted_reading(question, tools)
         where, terms = narrowing(question, reading)
         found = await Hybrid().fused(question, terms, where, tools)

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from app.answering import abstain, answer_if_held
 from app.architectures.hybrid import Hybrid
-from app.errors import LimitExceeded, Unavailable
+from app.errors import InvalidOptions, LimitExceeded
 from app.evidence.citations import cite
 from app.graph.asking import Asked, Mode, asked, role_of
 from app.graph.communities import Community, helpfulness
@@ -63,6 +63,7 @@ class Graph:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = False
 
     mode: Annotated[
         Literal["auto", "local", "global", "drift", "count"],
@@ -95,7 +96,7 @@ class Graph:
                 return answer
             if self.mode == "count":
                 if not await self._has_graph(question.where, tools):
-                    raise Unavailable(_NONE)
+                    raise InvalidOptions(_NONE)
                 return abstain("off_corpus", ())
             tools.note("mode", mode="local", why="the graph knows nothing of what is to be counted")
         mode = "local" if taken.mode == "count" else taken.mode
@@ -140,7 +141,7 @@ class Graph:
         weights = {hit.chunk.id: hit.score for hit in found}
         scored = graded(await tools.communities(where), weights)[: self.communities]
         if not scored and self.mode in ("global", "drift") and not await self._has_graph(where, tools):
-            raise Unavailable(_NONE)
+            raise InvalidOptions(_NONE)
         wanted = list(dict.fromkeys(each for _, community in scored for each in telling_passages(community)))
         chunks = {chunk.id: chunk for chunk in (await tools.chunks(wanted, where) if wanted else [])}
         mapped = []

@@ -18,6 +18,7 @@ class Hybrid:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = False
 
     pool: Annotated[int, Field(ge=1, le=1000, description="Candidates taken from each leg before fusion.")] = 100
     c: Annotated[float, Field(ge=0, le=10_000, description="Constant of Σ w/(c + rank).")] = 60.0

@@ -18,6 +18,7 @@ class Hyde:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = True
+    needs_reranker: ClassVar[bool] = False
 
     n: Annotated[int, Field(ge=1, le=8, description="Passages written; each is an LLM call.")] = 1
     alpha: Annotated[float, Field(ge=0, le=1, description="Their weight; 0 is the naive ranking, without a call.")] = (

@@ -16,6 +16,7 @@ class Naive:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     needs_llm: ClassVar[bool] = False
+    needs_reranker: ClassVar[bool] = False
 
     decoding: Annotated[
         Decoding,

@@ -93,19 +93,18 @@ async def architectures(request: Request, access: CallerAccess) -> Response:
 
 def _describe(name: str, ports: Ports) -> ArchitectureReply:
     description, paper = description_of(name)
-    needs_llm = ARCHITECTURES[name].needs_llm
-    lacks_llm = needs_llm and ports.generator.purposes is not None
-    why_not = (
-        f"needs an LLM, and the generator is {ports.generator.name!r}; set GENERATOR=local or openai"
-        if lacks_llm
-        else None
-    )
+    architecture = ARCHITECTURES[name]
+    why_not = None
+    if architecture.needs_llm and ports.generator.purposes is not None:
+        why_not = f"needs an LLM, and the generator is {ports.generator.name!r}; set GENERATOR=local or openai"
+    elif architecture.needs_reranker and ports.reranker is None:
+        why_not = "needs a cross-encoder; set RERANKER_MODEL"
     return {
         "name": name,
         "description": description,
         "paper": paper,
         "options": options_of(name),
-        "needs_llm": needs_llm,
+        "needs_llm": architecture.needs_llm,
         "can_run": why_not is None,
         "why_not": why_not,
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.question.reading import narrowed
 from app.question.rewriting import Rewrite, Search, searches
 from app.retrieval.fusion import C, rrf, standardised, with_leg
-from app.tools import Tools, together
+from app.tools import Extra, Tools, together
 from app.types import Filter, FloatArray, Hit, Leg, Question
 
 
@@ -25,6 +25,8 @@ class Retrieval:
 
     async def best(self, question: Question, tools: Tools, *, narrow: bool = True) -> list[Hit]:
         """The k best passages, of the filings that the question names where `narrow`."""
+        optional: dict[Extra, float] = {"splade": self.splade_weight, "late": self.late, "rerank": self.rerank}
+        tools.requires(*(name for name, wanted in optional.items() if wanted))
         where, terms = await narrowed(question, tools) if narrow else (question.where, question.text)
         asked = await searches(self.rewrite, question, terms, where, tools)
         found = await self._found(question, asked, tools)

@@ -9,7 +9,7 @@ import pytest
 
 from app.adapters.external_folder import FolderSearch
 from app.architectures.crag import Crag
-from app.errors import Unavailable
+from app.errors import InvalidOptions, Unavailable
 from app.http.metrics import Metrics
 from app.retrieval.grading import GRADE
 from app.tools import Ports, Tools
@@ -155,7 +155,7 @@ async def test_outside_sources_are_named_and_never_cited(make_ports: MakePorts, 
     assert answer.abstained
     assert answer.notes[-1] == "outside the filings, news.txt: Dividends of Acme rose in 2019."
     assert {hit.chunk.document_id for hit in answer.passages} <= set(FILINGS)
-    with pytest.raises(Unavailable, match="EXTERNAL_DIR"):
+    with pytest.raises(InvalidOptions, match="EXTERNAL_DIR"):
         await Crag(external=True).answer(Question("Acme's dividend"), Tools(replace(ports, external=None)))
 
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from app.architectures.graph import Graph
-from app.errors import Unavailable
+from app.errors import InvalidOptions
 from app.tools import Ports, Tools
 from app.types import (
     Access,
@@ -171,7 +171,7 @@ async def test_without_a_graph_auto_answers_from_passages_and_count_says_what_to
         "the graph knows nothing of what is to be counted",
     ]
     assert tools.trace[-1].name == "pages"
-    with pytest.raises(Unavailable, match="sextant-ingest graph"):
+    with pytest.raises(InvalidOptions, match="sextant-ingest graph"):
         await ask(world, "How many companies have a risk factor on severe weather?", mode="count")
 
 
@@ -219,7 +219,7 @@ async def test_drift_walks_from_what_the_most_helpful_communities_name(world: Wo
 async def test_without_a_graph_the_modes_that_need_one_say_what_to_do(world: World, mode: str) -> None:
     for document in ("a-2022", "a-2023", "b-2023", "c-2023"):
         await world.store.delete_records(document)
-    with pytest.raises(Unavailable, match="sextant-ingest graph"):
+    with pytest.raises(InvalidOptions, match="sextant-ingest graph"):
         await ask(world, "What do the filings say?", mode=mode)
 
 

@@ -1,5 +1,6 @@
 """Questions over HTTP: what a reply holds, and that it adds up."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -188,6 +189,16 @@ async def test_architectures_describe_themselves(make_client: MakeClient) -> Non
         "description": "Candidates taken from each leg before fusion.",
     }
     assert all(a["description"] and a["paper"] for a in reply["architectures"]), "docstrings end with their paper"
+
+
+async def test_what_cannot_run_says_why_not(make_client: MakeClient, make_ports: MakePorts) -> None:
+    ports = replace(await make_ports(), reranker=None)
+    async with make_client(ports) as client:
+        reply = (await client.get("/architectures")).json()
+    why = {a["name"]: a["why_not"] for a in reply["architectures"] if not a["can_run"]}
+    assert list(why) == ["hyde", "crag"]
+    assert "GENERATOR=local" in why["hyde"]
+    assert why["crag"] == "needs a cross-encoder; set RERANKER_MODEL"
 
 
 async def documents(client: AsyncClient, **parameters: int) -> list[str]:
