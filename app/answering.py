@@ -43,11 +43,12 @@ async def answer_if_held(question: Question, hits: Sequence[Hit], tools: Tools) 
     That is a company without a filing that no passage mentions, or a period after the last filing: a passage of another
     company or year answers neither.
     """
-    absent = missing(question.text, read(question.text, await tools.catalogue()), hits) if hits else ()
+    best = hits[: question.k]
+    absent = missing(question.text, read(question.text, await tools.catalogue()), best) if best else ()
     if not absent:
         return await answer_from(question, hits, tools)
-    tools.emit("passages", hits)
-    return abstain("off_corpus", hits, f"the index holds nothing of {', '.join(absent)}")
+    tools.emit("passages", best)
+    return abstain("off_corpus", best, f"the index holds nothing of {', '.join(absent)}")
 
 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:
@@ -55,7 +56,7 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
 
     Where the collection says so, more is read than was found: the answer's passages are the hits' parents.
     """
-    hits = await widened(hits, tools)
+    hits = await widened(hits, tools, question.k)
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits, *await _unmatched(question, tools))

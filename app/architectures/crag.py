@@ -71,7 +71,7 @@ class Crag:
         passages[: self.strips] = await self._refined(question, reading, passages[: self.strips], tools)
         known = {hit.chunk.id for hit in hits}
         rest = [hit for hit in found if hit.chunk.id not in known]
-        return await answer_from(question, in_order((*passages, *rest))[: question.k], tools)
+        return await answer_from(question, in_order((*passages, *hits[question.k :], *rest)), tools)
 
     def _verdict(self, hits: Sequence[Hit], absent: Sequence[str], tools: Tools, step: str = "verdict") -> Action:
         """By the best grade; `incorrect` where the question is about what the index cannot hold."""

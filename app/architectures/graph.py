@@ -22,6 +22,7 @@ from app.graph.summaries import asked as asked_of
 from app.graph.telling import told
 from app.question.reading import narrowed
 from app.retrieval.fusion import in_order, rrf
+from app.retrieval.widening import with_spare
 from app.tools import Tools
 from app.types import Answer, Chunk, Entity, Filter, Hit, Question
 
@@ -100,7 +101,7 @@ class Graph:
                 return abstain("off_corpus", ())
             tools.note("mode", mode="local", why="the graph knows nothing of what is to be counted")
         mode = "local" if taken.mode == "count" else taken.mode
-        return await answer_if_held(question, await self.retrieve(question, tools, mode), tools)
+        return await answer_if_held(question, await self.retrieve(with_spare(question), tools, mode), tools)
 
     async def _counted(self, question: Question, taken: Asked, tools: Tools) -> Answer | None:
         """Without a call to any model: members are counted in the records, and quoted from the stored pages."""

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from app.answering import answer_from, answer_if_held
 from app.question.rewriting import Rewrite
 from app.retrieval.search import Retrieval
+from app.retrieval.widening import with_spare
 from app.tools import Tools
 from app.types import Answer, Filter, Hit, Question
 
@@ -49,7 +50,7 @@ class Hybrid:
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         answer = answer_if_held if self.query_filters else answer_from
-        return await answer(question, await self.retrieve(question, tools), tools)
+        return await answer(question, await self.retrieve(with_spare(question), tools), tools)
 
     async def retrieve(self, question: Question, tools: Tools) -> list[Hit]:
         """The k best passages."""

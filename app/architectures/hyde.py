@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from app import prompts
 from app.answering import answer_from
+from app.retrieval.widening import SPARE
 from app.tools import Tools
 from app.types import Answer, FloatArray, Leg, Prompt, Question
 
@@ -37,7 +38,7 @@ class Hyde:
             query = self._mixed(query, await tools.embed_passages(await self._written(question, tools)))
             if self.remove_mean:
                 query = _without(await tools.corpus_mean(), query)
-        [dense] = await tools.search([Leg("dense", query, question.k)], question.where)
+        [dense] = await tools.search([Leg("dense", query, SPARE * question.k)], question.where)
         return await answer_from(question, dense.hits, tools)
 
     async def _written(self, question: Question, tools: Tools) -> list[str]:

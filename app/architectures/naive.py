@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field
 
 from app.answering import Decoding, answer_from
+from app.retrieval.widening import SPARE
 from app.tools import Tools
 from app.types import Answer, Leg, Question
 
@@ -28,5 +29,5 @@ class Naive:
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         [query] = await tools.embed_queries([question.text])
-        [dense] = await tools.search([Leg("dense", query, question.k)], question.where)
+        [dense] = await tools.search([Leg("dense", query, SPARE * question.k)], question.where)
         return await answer_from(question, dense.hits, tools, decoding=self.decoding)

@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,22 @@ import app.architectures
 from app.architectures import ARCHITECTURES
 from app.errors import GeneratorUnavailable, LimitExceeded, SextantError, StoreUnavailable, Timeout, UpstreamFailed
 from app.tools import Tools
-from app.types import Access, Condition, Filter, Limits, OpKind, OpsSource, Question
+from app.types import (
+    Access,
+    Chunk,
+    ChunkVectors,
+    Condition,
+    Document,
+    DocumentMeta,
+    Filter,
+    Limits,
+    OpKind,
+    OpsSource,
+    Page,
+    Question,
+)
 from tests.conftest import FILINGS, MakePorts
-from tests.fakes import HeldGenerator, QuotingGenerator, ScriptedGenerator
+from tests.fakes import FakeStore, HeldGenerator, QuotingGenerator, ScriptedGenerator
 from tests.http.test_problems import BrokenStore
 
 pytestmark = pytest.mark.anyio
@@ -133,6 +146,28 @@ async def test_cost(make_ports: MakePorts, arch: str) -> None:
         cost.input_tokens,
         cost.output_tokens,
     )
+
+
+@pytest.mark.parametrize("arch", [arch for arch in ARCHITECTURES if arch != "agentic"])
+async def test_parts_of_a_table_that_are_read_as_one_leave_no_place_empty(make_ports: MakePorts, arch: str) -> None:
+    """Its three rows are the best for the question; k passages are read, for the same ops and calls."""
+    meta, rows = DocumentMeta("Hooli 10-K 2021", "hooli.pdf", company="Hooli"), ("Debt 1 2", "Debt 3 4", "Debt 5 6")
+    table, ports = "\n".join(rows), await make_ports(ScriptedGenerator([LINE]))
+    parts = [
+        Chunk(f"hooli/{n}", "hooli", n, 1, 9 * n, 9 * n + 8, row, "", "table", None, meta, parent=(0, len(table)))
+        for n, row in enumerate(rows)
+    ]
+    dense, sparse = await ports.embedder.passages(rows), ports.sparse["bm25"].passages(rows)
+    assert isinstance(ports.store, FakeStore)
+    await ports.store.put_pages(Document("hooli", "0" * 64, meta, 1, 3), [Page(1, table)])
+    await ports.store.put_chunks(parts, [ChunkVectors(d, {"bm25": s}) for d, s in zip(dense, sparse, strict=True)])
+    await ports.store.put_document(Document("hooli", "0" * 64, meta, 1, 3))
+    tools = Tools(ports)
+    answer = await ARCHITECTURES[arch]().answer(replace(QUESTION, k=3), tools)
+    assert [hit.rank for hit in answer.passages] == [1, 2, 3]
+    assert [hit.chunk.text for hit in answer.passages if hit.chunk.document_id == "hooli"] == [table]
+    assert tools.cost.ops_by_kind["dense"] == 6
+    assert tools.cost.llm_calls_by_purpose == COST[arch].llm_calls
 
 
 @every

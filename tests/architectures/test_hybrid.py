@@ -56,7 +56,7 @@ async def test_legs_travel_together(make_ports: MakePorts) -> None:
     await Hybrid(pool=7).answer(Question("debt"), tools)
     [search] = [step for step in tools.trace if step.name == "search"]
     assert search.detail["legs"] == ["dense", "bm25"]
-    assert search.detail["limits"] == [10, 10]
+    assert search.detail["limits"] == [20, 20]
     assert search.ops == {"dense": 3, "sparse": 3}
 
 

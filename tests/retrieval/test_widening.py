@@ -43,6 +43,20 @@ async def test_parts_of_one_table_are_read_once_as_the_table() -> None:
     assert await widened(found, tools) == found
 
 
+async def test_hits_further_down_take_the_places_of_joined_ones_and_no_more_pages_are_read() -> None:
+    tools = await opened()
+    hits = [hit("Nails 50 60", 1), hit("Hammers 30 40", 2), hit("Anvils 10 20", 3, None), hit("Nails 50 60", 4, page=2)]
+    two = await widened(hits, tools, 2)
+    assert [(h.rank, h.chunk.page, h.chunk.text) for h in two] == [(1, 1, TEXT), (2, 1, "Anvils 10 20")]
+    assert [step.detail["pages"] for step in tools.trace] == [1]
+    three = await widened(hits[1:], tools, 3, read=two[:1])
+    assert [(h.rank, h.chunk.page, h.chunk.text) for h in three] == [
+        *((h.rank, h.chunk.page, h.chunk.text) for h in two),
+        (3, 2, TEXT),
+    ]
+    assert await widened(hits, tools, 1, read=two) == two
+
+
 async def test_windows_that_overlap_are_joined() -> None:
     start = TEXT.index("Anvils")
     windows = [hit("Anvils 10 20", 1, (start, TEXT.index("\nNails"))), hit("Nails 50 60", 2, (start + 13, len(TEXT)))]
