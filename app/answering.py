@@ -23,6 +23,7 @@ NOTHING_THERE = (
     "the index holds no filing that this caller may see; POST /documents or sextant-ingest puts filings into it"
 )
 _CUT = "the generator was stopped at the most tokens it may write; the answer may end too early"
+_QUOTED = "the generator gave no answer that the passages support; the best statements of them are quoted instead"
 _SHOWN = 20
 """Most values listed in a note."""
 _REASONS: dict[AbstainReason, str] = {
@@ -54,7 +55,8 @@ async def answer_if_held(question: Question, hits: Sequence[Hit], tools: Tools) 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:
     """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason.
 
-    Where the collection says so, more is read than was found: the answer's passages are the hits' parents.
+    Where the collection says so, more is read than was found: the answer's passages are the hits' parents. Where
+    nothing of a model's answer stands, what quotes for this service, if anything, answers or refuses in its place.
     """
     hits = await widened(hits, tools, question.k)
     tools.emit("passages", hits)
@@ -66,12 +68,12 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
         generation = await tools.generate(await _prompt("answer", question, hits, tools))
     refused = tools.ports.generator.purposes is None and prompts.REFUSAL in generation.text  # a quote may hold it
     if generation.abstained or refused:
-        return abstain(generation.abstained or "not_supported", hits)
+        return await _otherwise(generation.abstained or "not_supported", question, hits, tools)
     cited = await _checked(prompts.inert(generation.text), question, hits, tools)
     cut = (_CUT,) if generation.finish_reason == "length" else ()
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
-        return abstain("not_supported", hits, *cited.notes, withheld, *cut)
+        return await _otherwise("not_supported", question, hits, tools, *cited.notes, withheld, *cut)
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing, *cut))
 
@@ -102,6 +104,17 @@ async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: To
     text, notes = await asyncio.to_thread(sentences.attributed, text, hits)
     cited = sentences.judged(await cite(text, hits, tools), hits, question.unsupported)
     return replace(cited, notes=(*notes, *cited.notes))
+
+
+async def _otherwise(
+    reason: AbstainReason, question: Question, hits: tuple[Hit, ...], tools: Tools, *notes: str
+) -> Answer:
+    """What a model's answer of which nothing stands is replaced by: a quotation where there is one, else a refusal."""
+    quoted = await tools.quote(question.text, hits)
+    if quoted is None or quoted.abstained:
+        return abstain((quoted and quoted.abstained) or reason, hits, *notes)
+    cited = await cite(quoted.text, hits, tools)
+    return told(Answer(cited.text, cited.citations, hits, notes=(*notes, *cited.notes, _QUOTED)), tools)
 
 
 async def _unmatched(question: Question, tools: Tools) -> list[str]:

@@ -161,6 +161,16 @@ def open_packer(settings: Settings, embedder: Embedder, generator: Generator) ->
     return StatementPacker(ExtractiveGenerator(embedder), budget, count)
 
 
+def open_quoting(settings: Settings, embedder: Embedder) -> Generator | None:
+    """None where what the generator refuses is refused."""
+    asked = settings.generator == "local" if settings.quote_fallback is None else settings.quote_fallback
+    if settings.generator == "extractive" or not asked:
+        return None
+    from app.adapters.extractive import ExtractiveGenerator
+
+    return ExtractiveGenerator(embedder)
+
+
 async def open_reranker(settings: Settings) -> ModelReranker | None:
     """None where RERANKER_MODEL is `none`. Raises Unavailable."""
     if settings.reranker_model == "none":
@@ -249,6 +259,7 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
                 ports = Ports(store, embedder, sparse, generator, reranker, prices, kept, ingestion, images, packer)
                 yield replace(
                     ports,
+                    quoting=open_quoting(settings, embedder),
                     external=external,
                     calibration=calibration,
                     measured=measured,

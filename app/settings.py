@@ -119,6 +119,7 @@ class Settings(BaseSettings):
     model_threads: int = Field(default=0, ge=0)
     generator: Literal["extractive", "local", "openai"] = "extractive"
     passage_tokens: int | None = Field(default=None, ge=64)
+    quote_fallback: bool | None = None
     local_model: Path | None = None
     models_dir: Path = Path("~/.cache/sextant/models")
     local_timeout_s: float = Field(default=180.0, gt=0, le=_DAY_S)

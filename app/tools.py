@@ -120,6 +120,8 @@ class Ports:
     images: PageImages | None = None
     packer: Packer | None = None
     """None where a model is shown whole passages."""
+    quoting: Generator | None = None
+    """What quotes the passages where nothing of a model's answer stands; None where that is a refusal."""
     external: ExternalSearch | None = None
     tokens: TokenEmbedder | None = None
     caches: Caches = field(default_factory=Caches)
@@ -305,6 +307,15 @@ class Tools:
             step.ops = dict(packed.ops)
             step.detail["shown"] = [excerpt.marker for excerpt in packed.excerpts]
             return packed.excerpts
+
+    async def quote(self, question: str, hits: Sequence[Hit]) -> Generation | None:
+        """What of the hits answers, quoted without a model; None: the service leaves that to its model."""
+        if self.ports.quoting is None:
+            return None
+        async with self._step("quote", passages=len(hits)) as step:
+            out = await self.ports.quoting.generate(Prompt("answer", (), question, tuple(hits)))
+            step.ops = dict(out.ops)
+            return out
 
     async def external(self, query: str, limit: int) -> list[External]:
         """Passages from outside the filings, best first. Raises Unavailable."""

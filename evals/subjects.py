@@ -123,7 +123,7 @@ async def local(data_dir: Path | None, *, mute: bool = False) -> AsyncIterator[H
     async def opened(settings: Settings) -> AsyncIterator[Ports]:
         async with open_ports(settings) as ports:
             ports = replace(ports, caches=Caches())  # each system pays for itself
-            yield replace(ports, generator=Mute(ports.generator)) if mute else ports
+            yield replace(ports, generator=Mute(ports.generator), quoting=None) if mute else ports
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     app = create_app(opened, Settings(api_keys={}, **given))

@@ -1,20 +1,32 @@
 """From hits to an answer or an honest refusal."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from app.answering import answer_from
 from app.architectures.hybrid import Hybrid
+from app.architectures.naive import Naive
+from app.ports import Generator
 from app.prompts import REFUSAL
 from app.tools import Tools
 from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question, Unsupported
 from tests.conftest import MakePorts
-from tests.fakes import ScriptedGenerator, fake_ports
+from tests.fakes import QuotingGenerator, ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
 
 
+class Never(QuotingGenerator):
+    """Is not to be asked."""
+
+    async def generate(self, prompt: Prompt) -> Generation:
+        raise AssertionError(prompt)
+
+
 async def answered(
-    reply: str | Generation, *, hits: bool = True, unsupported: Unsupported = "drop"
+    reply: str | Generation, *, hits: bool = True, unsupported: Unsupported = "drop", quoting: Generator | None = None
 ) -> tuple[Answer, Tools]:
     class Replying(ScriptedGenerator):
         async def generate(self, prompt: Prompt) -> Generation:
@@ -22,7 +34,7 @@ async def answered(
             return reply if isinstance(reply, Generation) else generation
 
     generator = Replying([reply if isinstance(reply, str) else ""])
-    tools = Tools(await fake_ports(generator=generator))
+    tools = Tools(replace(await fake_ports(generator=generator), quoting=quoting))
     [query] = await tools.embed_queries(["net revenue was 10 million"])
     [result] = await tools.search([Leg("dense", query, 2)], Filter())
     return await answer_from(
@@ -83,6 +95,52 @@ async def test_what_no_passage_carries_is_treated_as_asked(policy: Unsupported, 
 async def test_a_generators_own_abstention_keeps_its_reason() -> None:
     answer, _ = await answered(Generation("", abstained="off_corpus"))
     assert answer.reason == "off_corpus"
+
+
+@pytest.mark.parametrize(
+    ("reply", "noted"),
+    [
+        (REFUSAL, ()),
+        ("It was 12 million [1].", ("a sentence that no cited passage supports was removed: It was 12 million.",)),
+    ],
+)
+async def test_where_nothing_of_a_models_answer_stands_the_passages_are_quoted(
+    reply: str, noted: tuple[str, ...]
+) -> None:
+    answer, tools = await answered(reply, quoting=QuotingGenerator())
+    assert (answer.text, answer.reason) == ("net revenue was 10 million [1].", None)
+    assert [c.verified for c in answer.citations] == [True]
+    assert answer.notes[: len(noted)] == noted
+    assert answer.notes[-1].endswith("the best statements of them are quoted instead")
+    assert tools.cost.llm_calls == 1
+    assert [step.name for step in tools.trace][-2:] == ["quote", "pages"]
+
+
+async def test_what_of_a_models_answer_stands_is_not_replaced_by_a_quotation() -> None:
+    answer, tools = await answered("The net revenue was 10 million [1]. Profit was 99 million [1].", quoting=Never())
+    assert answer.text == "The net revenue was 10 million [1]."
+    assert "quote" not in [step.name for step in tools.trace]
+
+
+@pytest.mark.parametrize("reply", [REFUSAL, "Revenue was 12 million [1]."])
+async def test_what_cannot_be_quoted_either_is_refused_for_its_reason(reply: str) -> None:
+    class Refusing(QuotingGenerator):
+        async def generate(self, prompt: Prompt) -> Generation:
+            return Generation("", ops={"sparse": 7}, abstained="off_corpus")
+
+    answer, tools = await answered(reply, quoting=Refusing())
+    assert (answer.reason, answer.citations) == ("off_corpus", ())
+    assert tools.cost.ops_by_kind["sparse"] == 7
+
+
+async def test_who_follows_the_answer_is_told_that_it_begins_anew_with_the_quotation() -> None:
+    events: list[tuple[str, Any]] = []
+    ports = replace(await fake_ports(generator=ScriptedGenerator([REFUSAL])), quoting=QuotingGenerator())
+    tools = Tools(ports, emit=lambda event, data: events.append((event, data)), streaming=True)
+    await Naive().answer(Question("net revenue?", k=1), tools)
+    heard = [event for event, _ in events if event != "stage"]
+    assert heard == ["passages", "token", "token", "token", "token", "passages", "token"]
+    assert events[-1] == ("token", "revenue by segment and region [1].")
 
 
 async def test_a_filter_that_no_filing_matches_is_told_what_there_is() -> None:
