@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 from app.architectures import ARCHITECTURES, Architecture
 from app.errors import InvalidOptions, UnknownArchitecture
 
-DEFAULT_ARCH = "hybrid"
-"""Of a query that names none: the better of the two that need no LLM."""
+DEFAULT_ARCH = "auto"
+"""Of a query that names none: what suits the question."""
 
 _PAPER = re.compile(r"\s*\(([^()]*\d{4}[^()]*)\)\.?$")
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "enum")

@@ -75,8 +75,10 @@ async def test_path_and_parameter_are_the_same_endpoint(make_client: MakeClient)
         by_path = (await client.post("/query/hybrid", json=asked)).json()
         by_parameter = (await client.post("/query?arch=hybrid", json=asked)).json()
         by_default = (await client.post("/query", json=asked)).json()
+        by_auto = (await client.post("/query/auto", json=asked)).json()
         by_get = (await client.get("/query", params={"arch": "hybrid", "q": "what was revenue?"})).json()
-    assert settled(by_path) == settled(by_parameter) == settled(by_default) == settled(by_get)
+    assert settled(by_path) == settled(by_parameter) == settled(by_get)
+    assert settled(by_default) == settled(by_auto)
 
 
 async def test_passages_tell_their_rank_in_each_leg(make_client: MakeClient) -> None:
@@ -176,7 +178,7 @@ async def test_architectures_describe_themselves(make_client: MakeClient) -> Non
     async with make_client() as client:
         reply = (await client.get("/architectures")).json()
     by_name = {a["name"]: a for a in reply["architectures"]}
-    assert reply["default"] == "hybrid"
+    assert reply["default"] == "auto"
     assert [option["name"] for option in by_name["naive"]["options"]] == ["decoding"]
     assert by_name["naive"]["can_run"] is True
     assert by_name["naive"]["why_not"] is None

@@ -191,7 +191,7 @@ async def test_the_command_serves_until_it_is_told_to_stop(stop: signal.Signals)
     first = (await asyncio.wait_for(process.stdout.readline(), 60)).decode()
     url = first.removeprefix("Sextant answers on ").strip()
     async with AsyncClient(base_url=url) as client:
-        assert (await client.post("/query", json={"question": "debt"})).json()["arch"] == "hybrid"
+        assert (await client.post("/query", json={"question": "debt"})).json()["arch"] == "auto"
     process.send_signal(stop)
     rest, log = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0, log.decode()

@@ -45,9 +45,9 @@ async def test_one_architecture_streams_and_its_evidence_opens(make_ports: MakeP
         await tab.until("document.getElementById('status').innerText === '2 filings in the index'")
         await tab.evaluate("document.getElementById('question').value = 'debt'")
         await tab.evaluate("document.getElementById('go').click()")
-        await tab.until("!!document.querySelector('[data-arch=hybrid] .marker')")
+        await tab.until("!!document.querySelector('[data-arch=auto] .marker')")
         await tab.evaluate("document.querySelector('.marker').click()")
-        assert await tab.evaluate("document.querySelector('.citation.shown').id") == "hybrid-1"
+        assert await tab.evaluate("document.querySelector('.citation.shown').id") == "auto-1"
         await tab.evaluate("document.querySelector('.citation .link').click()")
         await tab.until("document.getElementById('page').open")
         assert (
