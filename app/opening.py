@@ -14,6 +14,7 @@ from app.adapters.embedding_cache import CachedEmbedder, ClosableEmbedder
 from app.adapters.figures_sqlite import SqliteFigures
 from app.adapters.reranking import ModelReranker, load_reranker
 from app.agent.threshold import read_residuals
+from app.billing import Prices
 from app.caching import Cache, Caches
 from app.errors import IndexMissing, SextantError
 from app.ports import (
@@ -30,7 +31,7 @@ from app.ports import (
 from app.question.routing import Measurements, read_measurements
 from app.retrieval.calibration import Calibration, read_calibration, shipped_calibration
 from app.settings import Settings
-from app.tools import Ports, Prices
+from app.tools import Ports
 from app.types import IndexStamp, LegName
 
 log = logging.getLogger("sextant.opening")

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from app import spans
+from app.billing import UNKNOWN, Prices, beyond, cost_of, weakest, within_limits
 from app.caching import Caches, cache_key, prompt_key
 from app.catalogue import Catalogue
-from app.errors import GeneratorUnavailable, InvalidOptions, LimitExceeded, SextantError, Timeout, Unavailable
+from app.errors import GeneratorUnavailable, InvalidOptions, SextantError, Timeout, Unavailable
 from app.graph.communities import Community
 from app.graph.overview import Overviews
 from app.ports import (
@@ -52,26 +52,22 @@ from app.types import (
     Limits,
     Measured,
     OpKind,
-    OpsSource,
     Page,
     Prompt,
     Rows,
     SparseVector,
-    Stage,
     TraceStep,
 )
 
 Extra: TypeAlias = Literal["splade", "rerank", "late", "external"]
 """What options may ask for that not every service has."""
 
-_WEAKEST: tuple[OpsSource, ...] = ("bound", "reported", "counted")
 _LACKS: Mapping[Extra, str] = {
     "splade": "this index has no 'splade' leg; ingest with SPLADE_MODEL set, or leave the splade_weight option off",
     "rerank": "no reranker is configured; set RERANKER_MODEL, or leave the rerank option off",
     "late": "this service embeds no tokens; leave the late option off",
     "external": "no external search is configured; set EXTERNAL_DIR, or leave the external option off",
 }
-_MILLION = Decimal(1_000_000)
 _SAMPLED = 1000
 """Chunks from which a corpus' mean vector is taken: it is then within 0.03 of that of all."""
 T = TypeVar("T")
@@ -91,20 +87,6 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
-    """US dollars per million tokens; None is unknown."""
-
-    input: Decimal | None = None
-    output: Decimal | None = None
-
-    def of(self, tokens_in: int, tokens_out: int) -> Decimal | None:
-        """None where a price is unknown."""
-        if self.input is None or self.output is None:
-            return None
-        return (self.input * tokens_in + self.output * tokens_out) / _MILLION
-
-
-@dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a request may reach, opened once for the service's life."""
 
@@ -113,7 +95,7 @@ class Ports:
     sparse: Mapping[LegName, SparseEncoder]
     generator: Generator
     reranker: Reranker | None = None
-    prices: Prices = Prices()
+    prices: Prices = UNKNOWN
     figures: Figures | None = None
     ingestion: Ingestion | None = None
     """None where the service only reads."""
@@ -160,31 +142,7 @@ class Tools:
 
     @property
     def cost(self) -> Cost:
-        ops: Counter[OpKind] = Counter()
-        calls: Counter[str] = Counter()
-        stages: dict[str, float] = {}
-        cached: Counter[str] = Counter()
-        for step in self.trace:
-            ops.update(step.ops)
-            cached[step.name] += step.detail.get("cached", 0)
-            stages[step.name] = stages.get(step.name, 0.0) + step.ms
-            if step.purpose and step.llm_calls:
-                calls[step.purpose] += step.llm_calls
-        tokens_in, tokens_out = (sum(s.input_tokens for s in self.trace), sum(s.output_tokens for s in self.trace))
-        return Cost(
-            ops_by_kind=dict(ops),
-            ops_source=min((s.ops_source for s in self.trace), key=_WEAKEST.index, default="counted"),
-            llm_calls_by_purpose=dict(calls),
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            usd=self._usd(calls.total(), tokens_in, tokens_out),
-            latency_ms=(time.perf_counter() - self.started) * 1000,
-            stages=tuple(Stage(name, ms) for name, ms in stages.items()),
-            cached=dict(+cached),
-        )
-
-    def _usd(self, calls: int, tokens_in: int, tokens_out: int) -> Decimal | None:
-        return self.ports.prices.of(tokens_in, tokens_out) if calls else Decimal(0)
+        return cost_of(self.trace, self.ports.prices, time.perf_counter() - self.started)
 
     def aside(self) -> "Tools":
         """For what leads to an answer: on the same bill and within the same limits, followed as stages alone."""
@@ -197,16 +155,7 @@ class Tools:
 
     def beyond(self, calls: int) -> Literal["calls_or_tokens", "time"] | None:
         """Which limit so many LLM calls more would meet, each as long as the longest so far; None where none."""
-        made = [step for step in self.trace if step.llm_calls]
-        spent = [step.input_tokens + step.output_tokens for step in made]
-        count, limits = sum(step.llm_calls for step in made), self.limits
-        if limits.max_llm_calls is not None and count + calls > limits.max_llm_calls:
-            return "calls_or_tokens"
-        if limits.max_tokens is not None and sum(spent) + calls * max(spent, default=0) > limits.max_tokens:
-            return "calls_or_tokens"
-        longest = max((step.ms for step in made), default=0.0) / 1000
-        left = limits.timeout_s - (time.perf_counter() - self.started)
-        return "time" if calls * longest > left else None
+        return beyond(calls, self.trace, self.limits, time.perf_counter() - self.started)
 
     def note(self, name: str, **detail: Any) -> TraceStep:
         """Put a free decision into the trace."""
@@ -263,7 +212,7 @@ class Tools:
             for leg, result in zip(legs, results, strict=True):
                 ops["dense" if leg.name == "dense" else "sparse"] += result.ops
             step.ops = dict(ops)
-            step.ops_source = min((r.ops_source for r in results), key=_WEAKEST.index, default="counted")
+            step.ops_source = weakest(result.ops_source for result in results)
             step.detail["hits"] = [len(r.hits) for r in results]
             return results
 
@@ -395,7 +344,7 @@ class Tools:
     async def _call(self, generator: Generator, prompt: Prompt, **detail: Any) -> Generation:
         is_llm = generator.purposes is None
         if is_llm:
-            prompt = self._within_limits(prompt)
+            prompt = within_limits(prompt, self.trace, self.limits)
         async with self._step("generate", generator=generator.name, **detail) as step:
             step.purpose, step.llm_calls = prompt.purpose, int(is_llm)
             out = await self._generation(generator, prompt)
@@ -415,22 +364,6 @@ class Tools:
                 return piece
             self.emit("token", piece)
         raise AssertionError("a generator's stream must end with a Generation")
-
-    def _within_limits(self, prompt: Prompt) -> Prompt:
-        made = sum(s.llm_calls for s in self.trace)
-        if self.limits.max_llm_calls is not None and made >= self.limits.max_llm_calls:
-            raise LimitExceeded(f"the request's limit of {self.limits.max_llm_calls} LLM calls is reached")
-        if self.limits.max_tokens is None:
-            return prompt
-        spent = sum(s.input_tokens + s.output_tokens for s in self.trace)
-        need = prompt.characters // 4
-        left = self.limits.max_tokens - spent - need
-        if left < 1:
-            raise LimitExceeded(
-                f"the request's limit of {self.limits.max_tokens} tokens is reached: {spent} spent, "
-                f"about {need} more needed"
-            )
-        return prompt if left >= prompt.max_tokens else replace(prompt, max_tokens=left)
 
     @asynccontextmanager
     async def _step(self, name: str, **detail: Any) -> AsyncIterator[TraceStep]:

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.billing import Prices
 from app.errors import DocumentError, SextantError
 from app.ports import Captioner
 from app.settings import Settings
-from app.tools import Prices
 from app.types import Generation
 from ingest.captions import Caption
 from ingest.executors import ProcessPool

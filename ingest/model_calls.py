@@ -13,10 +13,10 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import SecretStr
 
+from app.billing import Prices
 from app.errors import SextantError
 from app.ports import Generator
 from app.settings import Settings
-from app.tools import Prices
 from app.types import Chunk, Document, Generation, Prompt
 
 log = logging.getLogger("sextant.model_calls")

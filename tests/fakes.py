@@ -12,11 +12,12 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 import numpy as np
 
 from app.adapters import graph_payload, payload
+from app.billing import Prices
 from app.errors import InvalidFilter, NotFound, SextantError
 from app.filters import FIELDS
 from app.ports import Generator, R, RecordField, Reranker
 from app.retrieval.calibration import FEATURES, Calibration
-from app.tools import Ports, Prices
+from app.tools import Ports
 from app.types import (
     Access,
     Chunk,

@@ -10,8 +10,9 @@ import pytest
 from app.architectures import Architecture
 from app.architectures.crag import Crag
 from app.architectures.hybrid import Hybrid
+from app.billing import Prices
 from app.errors import GeneratorUnavailable, InvalidOptions, LimitExceeded, Timeout, Unavailable, UpstreamFailed
-from app.tools import Prices, Tools
+from app.tools import Tools
 from app.types import Access, Condition, Filter, Generation, Leg, Limits, Prompt, Question
 from tests.fakes import TEXTS, LetterEmbedder, ScriptedGenerator, fake_ports
 

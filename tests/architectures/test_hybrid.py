@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from app.architectures.hybrid import Hybrid
-from app.errors import Unavailable
+from app.errors import InvalidOptions
 from app.tools import Ports, Tools
 from app.types import ChunkVectors, Condition, Filter, Question
 from tests.conftest import MakePorts
@@ -104,7 +104,7 @@ async def test_a_cross_encoders_scores_are_added_to_the_legs_over_the_best() -> 
 
 async def test_reranking_without_a_cross_encoder_says_which_setting() -> None:
     tools = Tools(await fake_ports(texts=TEXTS, generator=QuotingGenerator()))
-    with pytest.raises(Unavailable, match="RERANKER_MODEL"):
+    with pytest.raises(InvalidOptions, match="RERANKER_MODEL"):
         await Hybrid(rerank=5).answer(Question("bb"), tools)
 
 
@@ -119,7 +119,7 @@ async def test_a_third_leg_is_searched_in_the_same_round_trip_and_fused() -> Non
 
 
 async def test_a_third_leg_that_the_index_lacks_is_an_error_rather_than_left_out() -> None:
-    with pytest.raises(Unavailable, match="splade"):
+    with pytest.raises(InvalidOptions, match="splade"):
         await Hybrid(splade_weight=1.0).answer(Question("revenue"), Tools(await fake_ports()))
 
 
@@ -155,5 +155,5 @@ async def test_late_interaction_reorders_the_best_and_is_priced_by_rows() -> Non
     # Two words of the question, each a row over each of the two passages' words.
     assert tools.cost.ops_by_kind["late"] == 4
     assert [hit.rank for hit in answer.passages] == [1, 2, 3]
-    with pytest.raises(Unavailable, match="late"):
+    with pytest.raises(InvalidOptions, match="late"):
         await Hybrid(late=2).answer(Question("bb"), Tools(ports))

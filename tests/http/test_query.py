@@ -8,9 +8,9 @@ import pytest
 from httpx import AsyncClient, Response
 from pydantic import ConfigDict, TypeAdapter
 
+from app.billing import Prices
 from app.http.query import CompareReply
 from app.http.replies import QueryReply
-from app.tools import Prices
 from tests.conftest import FILINGS, MakeClient, MakePorts
 from tests.fakes import ScriptedGenerator
 

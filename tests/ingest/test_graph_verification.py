@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from app.tools import Prices
+from app.billing import Prices
 from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Entity, Mention, Page, Relation
 from ingest.commands.graph import derive
 from ingest.extraction.model_relations import MOST_TOKENS

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from app.billing import Prices
 from app.errors import UpstreamFailed
-from app.tools import Prices
 from app.types import Chunk, Document, DocumentMeta, Prompt
 from ingest.model_calls import CallCost, PricedModel, summed
 from tests.fakes import ScriptedGenerator
