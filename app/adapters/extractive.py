@@ -32,6 +32,7 @@ from app.evidence.statements import (
     worded,
 )
 from app.ports import Embedder
+from app.question.reading import strangers
 from app.types import Generation, OpKind, Prompt
 
 _WORD = re.compile("[a-z]")
@@ -125,7 +126,7 @@ class ExtractiveGenerator:
         """What can be told without the model; over many passages it takes long, so it is not for the loop."""
         subject = subject_of(prompt.question, prompt.passages)
         if subject.unknown:
-            return Generation("", abstained="off_corpus")
+            return Generation("", abstained="off_corpus" if _of_another(prompt.question, subject) else "not_supported")
         pool = [
             s
             for s in statements(prompt.passages)
@@ -192,6 +193,12 @@ class ExtractiveGenerator:
             if key := line_of(subject, statement):
                 firsts.setdefault((key, statement.chunk.document_id if quarterly else ""), statement)
         return list(firsts.values())[: self.most]
+
+
+def _of_another(question: str, subject: Subject) -> bool:
+    """Whether it is about somebody of whom nothing was found, and not about a part of a company that was, as Europe."""
+    named = {word for name in strangers(question) for word in name.split()}
+    return not subject.companies or not named.isdisjoint(subject.unknown)
 
 
 def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:

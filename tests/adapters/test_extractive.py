@@ -124,6 +124,8 @@ async def test_a_quarter_that_two_filings_may_be_for_is_answered_from_both() -> 
     [
         ("What were Orrin's net sales in 2015?", "not_supported"),
         ("What did Zephyrine Lagoon earn?", "off_corpus"),
+        ("What did Orrin earn in Zephyria in 2022?", "not_supported"),
+        ("What were Orrin's and Zephyr's net sales?", "off_corpus"),
         ("xylophone jazz quiz", "not_supported"),
     ],
 )
