@@ -58,14 +58,22 @@ class Controller:
         """Within the limits; where one is met, what is known by then, or an abstention that says which it was."""
         parts = self.parts()
         try:
-            if (computed := await self.computed(self.question)) is not None:
-                return told(computed, self.tools)
-            looked = await self.looked_up(self.question, (), whole=bool(parts))
-            if looked is not None and looked.whole:
-                return told(_among(looked.answer, await self._first(), self.question.k), self.tools)
+            exact = await self.exact(parts)
         except STOPPED as error:
             return abstain("limit", (), self.actions.stopped(error))
-        return told(await self._compared(parts), self.tools) if parts else await self._followed(looked)
+        if isinstance(exact, Answer):
+            return told(exact, self.tools)
+        return told(await self._compared(parts), self.tools) if parts else await self.followed(exact)
+
+    async def exact(self, parts: Sequence[SubQuestion]) -> Answer | Looked | None:
+        """What rules alone compute, or read in the statements; Looked where those lines are not all that is asked."""
+        if (computed := await self.computed(self.question)) is not None:
+            return computed
+        looked = await self.looked_up(self.question, (), whole=bool(parts))
+        if looked is not None and looked.whole:
+            return _among(looked.answer, await self._first(), self.question.k)
+        series = await self._series(parts) if parts else []
+        return joined(series, self.question.k) if series else looked
 
     async def evidence(self, parts: Sequence[SubQuestion]) -> list[list[Hit]]:
         """The passages of each part of the question, or of each hop; nothing is answered."""
@@ -120,8 +128,6 @@ class Controller:
 
     async def _compared(self, parts: Sequence[SubQuestion]) -> Answer:
         """Each part searched and answered from its own passages, all at once."""
-        if series := await self._series(parts):
-            return joined(series, self.question.k)
         rooms = self.rooms(len(parts))
         found = await together([self.part(part, room) for part, room in zip(parts, rooms, strict=True)])
         return joined(found, self.question.k)
@@ -169,15 +175,28 @@ class Controller:
 
     async def part(self, part: SubQuestion, room: int) -> Finding:
         """Computed, or answered from `room` passages of its own; at a limit not answered."""
+        try:
+            exact = await self.exact_part(part, room)
+        except STOPPED as error:
+            return Finding(part.about, abstain("limit", (), self.actions.stopped(error)))
+        return exact if isinstance(exact, Finding) else await self.open_part(part, room, exact)
+
+    async def exact_part(self, part: SubQuestion, room: int) -> Finding | Looked | None:
+        """As `exact`, of a part."""
+        asked = replace(self.question, text=part.text, k=room)
+        if not self._asks_for_one_value() and (computed := await self.computed(asked)) is not None:
+            return Finding(part.about, computed)
+        looked = await self.looked_up(asked, part.documents)
+        if looked is None or not looked.whole:
+            return looked
+        return Finding(part.about, _among(looked.answer, await self._searched(part, asked), room))
+
+    async def open_part(self, part: SubQuestion, room: int, looked: Looked | None) -> Finding:
+        """What the generator says of a part that rules do not answer exactly."""
         hits: list[Hit] = []
         asked = replace(self.question, text=part.text, k=room)
         try:
-            if not self._asks_for_one_value() and (computed := await self.computed(asked)) is not None:
-                return Finding(part.about, computed)
-            looked = await self.looked_up(asked, part.documents)
             hits = await self._searched(part, asked)
-            if looked is not None and looked.whole:
-                return Finding(part.about, _among(looked.answer, hits, room))
             return Finding(part.about, _led(looked, await answer_if_held(asked, hits, self.actions.tools), room))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
@@ -202,7 +221,7 @@ class Controller:
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
 
-    async def _followed(self, looked: Looked | None) -> Answer:
+    async def followed(self, looked: Looked | None) -> Answer:
         """One search; where its evidence names whom the question only describes, a second in that company's filings.
 
         Lines of the statements that the question names go before.
@@ -217,8 +236,8 @@ class Controller:
             if (lead := await self._lead(first)) is not None:
                 found = await self._hop(hits, lead)
                 whole = joined(found, self.question.k)
-                if not found[-1].answer.abstained:
-                    return told(whole, self.tools)
+                if not found[-1].answer.abstained or self.tools.ports.generator.purposes is None:
+                    return told(whole, self.tools)  # a model that read the company's filings was asked already
                 hits = list(whole.passages)
             if looked is None:
                 return await answer_if_held(self.question, hits, self.tools)

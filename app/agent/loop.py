@@ -1,28 +1,32 @@
-"""The agent with a model: it judges what is known, acts with the declared tools, and answers from what they gave."""
+"""The agent with a model: rules first; what they leave open it judges, acts on with tools, and answers from those."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from app.agent.controller import STOPPED, Controller
 from app.agent.findings import Finding, joined, merged
+from app.agent.hops import points_beyond
 from app.agent.steps import Step, UnusableReply, prompt, step_of
 from app.agent.toolbox import Observation, Toolbox, unavailable
-from app.answering import abstain, answer_from, told
+from app.answering import abstain, answer_from, answer_if_held, told
 from app.computing.calculations import checked
+from app.computing.lookups import Looked
 from app.errors import SextantError
 from app.evidence.citations import MARKERS
 from app.evidence.quotes import numbers
 from app.prompts import sanitise
 from app.question.decomposition import SubQuestion
+from app.question.reading import named_companies
 from app.tools import Tools, together
 from app.types import Answer, Calculation, Hit, Question
 
 
 @dataclass(slots=True)
 class Agent:
-    """One request's: rules search first, then the model judges and acts until it answers or a limit is met.
+    """One request's: what rules answer exactly stands; the model answers what they leave open, from what they found.
 
-    The parts of a comparison are answered each by itself, at once, and joined.
+    Where it finds no answer there, or the question describes somebody whom nothing cited is about, it judges what is
+    missing and acts until it has enough or a limit is met. No later reply takes back an answer that was found before.
     """
 
     question: Question
@@ -43,30 +47,83 @@ class Agent:
 
     async def answer(self, *, apart: bool) -> Answer:
         """Within the limits; a comparison's parts `apart`, or all together where the calls left are too few."""
-        parts: Sequence[SubQuestion] = ()
+        parts = self.controller.parts()
         try:
-            parts = self.controller.parts()
-            if (computed := await self.controller.computed(self.question)) is not None:
-                return told(computed, self.tools)
-            if parts and apart and self.tools.beyond(len(parts) + 1) is None:
-                return told(await self._joined(parts), self.tools)
-            for found in await self.controller.evidence(parts):
-                self._found(found)
+            exact = await self.controller.exact(parts)
         except STOPPED as error:
-            self._stopped(error)
-            if not self.evidence:
-                return abstain("limit", (), *self.notes)
-        await self._act()
-        return await self._written()
+            return abstain("limit", (), self.toolbox.actions.stopped(error))
+        if isinstance(exact, Answer):
+            return told(exact, self.tools)
+        if parts:
+            return told(await self._compared(parts, apart), self.tools)
+        return await self._settled(await self.controller.followed(exact))
 
-    async def _joined(self, parts: Sequence[SubQuestion]) -> Answer:
-        """One answer to the whole from those to its parts; those themselves where it would lose one of them."""
+    async def _settled(self, first: Answer) -> Answer:
+        """The first answer, or where it leaves the question open, one from what the model's actions find besides."""
+        if first.reason in ("limit", "off_corpus") or not (first.abstained or self._unresolved(first)):
+            return first
+        self._found(first.passages)
+        await self._act()
+        if not self.told and self._known() == {hit.chunk.id for hit in first.passages}:
+            return replace(first, notes=self._noted(first))  # asked again, it would say the same
+        last = await self._written()
+        if last.abstained and not first.abstained:
+            return told(replace(first, notes=self._noted(first)), self.tools)
+        return last
+
+    def _unresolved(self, answer: Answer) -> bool:
+        """Whether it is asked about somebody only described, and nothing that is cited is of another than is named."""
+        named = named_companies(self.question.text, self.controller.catalogue)
+        return points_beyond(self.question.text) and {cited.company for cited in answer.citations} <= named
+
+    async def _compared(self, parts: Sequence[SubQuestion], apart: bool) -> Answer:
+        """Parts that rules answer cost no call; the others are answered each by itself and at once, then joined."""
         rooms = self.controller.rooms(len(parts))
-        found = await together([self._part(part, room, len(parts)) for part, room in zip(parts, rooms, strict=True)])
+        exact = await together([self._exact(part, room) for part, room in zip(parts, rooms, strict=True)])
+        left = [part for part, known in zip(parts, exact, strict=True) if not isinstance(known, Finding)]
+        if left and not (apart and self.tools.beyond(len(left)) is None):
+            known = [finding for finding in exact if isinstance(finding, Finding)]
+            return joined([*known, await self._in_one(left)], self.question.k)
+        asked = zip(parts, rooms, exact, strict=True)
+        found = await together([self._part(part, room, known, len(left)) for part, room, known in asked])
         whole = joined(found, self.question.k)
+        return await self._joined(found, whole) if len(left) == len(parts) else whole
+
+    async def _exact(self, part: SubQuestion, room: int) -> Finding | Looked | None:
+        try:
+            return await self.controller.exact_part(part, room)
+        except STOPPED as error:
+            return Finding(part.about, abstain("limit", (), self.toolbox.actions.stopped(error)))
+
+    async def _in_one(self, parts: Sequence[SubQuestion]) -> Finding:
+        """All of them answered from what is searched for each."""
+        about = ", ".join(part.about for part in parts)
+        hits: tuple[Hit, ...] = ()
+        try:
+            hits = merged(await self.controller.evidence(parts), self.question.k)
+            first = await answer_if_held(self.question, hits, self.toolbox.actions.tools)
+        except STOPPED as error:
+            return Finding(about, abstain("limit", hits, self.toolbox.actions.stopped(error)))
+        return Finding(about, await self._apart(self.question, "")._settled(first))
+
+    async def _part(self, part: SubQuestion, room: int, known: Finding | Looked | None, parts: int) -> Finding:
+        """Acted on only where its own search does not answer it, by what the other `parts` do not need."""
+        if isinstance(known, Finding):
+            return known
+        found = await self.controller.open_part(part, room, known)
+        agent = self._apart(replace(self.question, text=part.text, k=room), part.about)
+        agent.kept_back = parts - 1
+        return Finding(part.about, await agent._settled(found.answer))
+
+    def _apart(self, question: Question, part: str) -> "Agent":
+        """For something that is not yet the answer, so that nobody is told of it."""
+        toolbox = replace(self.toolbox, question=question, part=part)
+        return Agent(question, self.controller, toolbox, self.max_steps, self.toolbox.actions.tools)
+
+    async def _joined(self, found: Sequence[Finding], whole: Answer) -> Answer:
+        """One answer to the whole from those to its parts; those themselves where it would lose one of them."""
         known = [finding.answer for finding in found if not finding.answer.abstained]
-        passages = [{hit.chunk.id for hit in answer.passages} for answer in known]
-        if len(known) < 2 or all(answer.calculations for answer in known):
+        if len(known) < 2 or self.tools.beyond(1) is not None:
             return whole
         self.told.append(MARKERS.sub("", whole.text))
         try:
@@ -74,26 +131,11 @@ class Agent:
         except STOPPED as error:
             return replace(whole, notes=(*whole.notes, f"stopped: {self.toolbox.actions.stopped(error)}"))
         cited = {citation.chunk_id for citation in answer.citations}
-        if not all(cited & own for own in passages):
+        if not all(cited & {hit.chunk.id for hit in each.passages} for each in known):
             self.tools.note("parts", why="the model's answer to the whole leaves one of them out")
             return whole
         one = self._finished(answer)
         return replace(one, notes=tuple(dict.fromkeys((*one.notes, *whole.notes))))
-
-    async def _part(self, part: SubQuestion, room: int, parts: int) -> Finding:
-        """Acted on only where its own search does not answer it."""
-        found = await self.controller.part(part, room)
-        if not found.answer.abstained or found.answer.reason == "limit":
-            return found
-        aside = self.toolbox.actions.tools
-        question = replace(self.question, text=part.text, k=room)
-        toolbox = replace(self.toolbox, question=question, part=part.about)
-        agent = Agent(question, self.controller, toolbox, self.max_steps, aside, kept_back=parts)
-        agent._found(found.answer.passages)
-        await agent._act()
-        if len(agent.evidence) == 1 and not agent.told:  # asked again, it would say the same
-            return Finding(part.about, replace(found.answer, notes=(*found.answer.notes, *agent.notes)))
-        return Finding(part.about, await agent._written())
 
     async def _act(self) -> None:
         """In steps until the model has enough; what it takes to write the answer is kept back from them."""
@@ -112,7 +154,7 @@ class Agent:
             return abstain("limit", hits, *dict.fromkeys(self.notes), *(f"known: {line}" for line in self.told))
 
     async def _steps(self) -> None:
-        failed = False
+        fruitless = False
         for _ in range(self.max_steps):
             if (limit := self.tools.beyond(2 + self.kept_back)) is not None:
                 self.tools.note("limit", limit=limit, why="what writing the answer takes is kept back")
@@ -123,10 +165,11 @@ class Agent:
             except UnusableReply as error:
                 self.tools.note("unusable", why=str(error))
                 return
+            known = self._known()
             found = await self._called(step)
-            if not found or all(each.repeated or (failed and not each.ok) for each in found):
+            if not found or all(each.repeated or (fruitless and not each.adds_to(known)) for each in found):
                 return
-            failed = not any(each.ok for each in found)
+            fruitless = not any(each.adds_to(known) for each in found)
         self.tools.note("limit", limit="steps", why=f"{self.max_steps} steps")
         self.notes.append(f"stopped: the limit of {self.max_steps} steps is reached")
 
@@ -140,7 +183,7 @@ class Agent:
         asked = [action for action in step.actions if action.tool != "answer"]
         found = await together([self.toolbox.call(action, step.thought) for action in asked])
         for action, observation in zip(asked, found, strict=True):
-            self._add(f"{action.tool} {action.input}", observation, tell=action.tool in ("calculate", "figures"))
+            self._add(action.said, observation, tell=action.tool in ("calculate", "figures"))
         for problem in step.unusable:
             self._add("call", Observation(f"error: {problem}", ok=False))
         return found if len(asked) == len(step.actions) else []
@@ -158,6 +201,9 @@ class Agent:
         if not observation.ok:
             self.notes.append(f"{sanitise(call)[:80]}: {observation.text}")
 
+    def _known(self) -> set[str]:
+        return {hit.chunk.id for hits in self.evidence for hit in hits}
+
     def _stopped(self, error: SextantError) -> None:
         self.notes.append(f"stopped: {self.toolbox.actions.stopped(error)}")
 
@@ -167,7 +213,7 @@ class Agent:
 
     def _finished(self, answer: Answer) -> Answer:
         """With the equations in it checked, and a note on every number that no tool gave and the request lets stand."""
-        notes = tuple(dict.fromkeys((*answer.notes, *self.notes)))
+        notes = self._noted(answer)
         if answer.abstained:
             return replace(answer, notes=notes)
         text, made = self._with_equations(answer)
@@ -176,6 +222,9 @@ class Agent:
         strange = sorted(numbers(MARKERS.sub("", text)) - numbers(" ".join((*given, *computed))))
         untraced = (f"no tool gave {', '.join(strange)}",) if strange else ()
         return replace(answer, text=text, notes=(*notes, *untraced), calculations=made)
+
+    def _noted(self, answer: Answer) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*answer.notes, *self.notes)))
 
     def _with_equations(self, answer: Answer) -> tuple[str, tuple[Calculation, ...]]:
         """The answer with what the calculator gave, as far as its operands are cited and the answer lacks it."""

@@ -1,7 +1,7 @@
 """The tools an agent may call: each takes a short input, gives short text and the passages that carry it."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -40,6 +40,11 @@ class Action:
     arch: str = ""
     """A SearchBy, as far as the model kept to it; "" is hybrid."""
 
+    @property
+    def said(self) -> str:
+        """What a model is reminded of having called."""
+        return " ".join(word for word in (self.tool, self.company, self.input, self.year) if word)
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -50,6 +55,10 @@ class Observation:
     ok: bool = True
     repeated: bool = False
     """It was called so before, and would give the same again."""
+
+    def adds_to(self, known: Set[str]) -> bool:
+        """Whether it gives anything but passages known by these chunk ids."""
+        return self.ok and (not self.hits or any(hit.chunk.id not in known for hit in self.hits))
 
 
 @dataclass(frozen=True, slots=True)
