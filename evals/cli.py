@@ -92,10 +92,18 @@ def _subject(parser: argparse.ArgumentParser) -> None:
     add("--arch", metavar="A,B", default="all", help="systems, as hybrid or hybrid:c=20 (default: all that can run)")
     add("--url", metavar="URL", help="a running service; its API key is read from SEXTANT_API_KEY")
     add("--data-dir", metavar="DIR", type=Path, help="index for the service in this process (default: DATA_DIR)")
-    add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
-    add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    _fewer(parser)
     add("--parallel", metavar="N", type=_positive, default=4, help="questions at once (default: 4)")
     add("--run", metavar="DIR", type=Path, help="keep replies here and take those already kept")
+
+
+def _fewer(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
+    most = parser.add_mutually_exclusive_group()
+    most.add_argument("--limit", metavar="N", type=_positive, help="only the first N questions")
+    of_each = "only N questions, drawn of each class by its share"
+    most.add_argument("--sample", metavar="N", dest="drawn", type=_positive, help=of_each)
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the sample (default: 0)")
 
 
 def _retrieval(parser: argparse.ArgumentParser) -> None:
@@ -190,8 +198,7 @@ def _chunking(parser: argparse.ArgumentParser) -> None:
     add("--bm25-only", action="store_true", help="no dense leg: seconds instead of minutes")
     add("--k1", metavar="X", type=float, help="BM25's k1 (default: the service's)")
     add("--b", metavar="X", type=float, help="BM25's b (default: the service's)")
-    add("--class", dest="kinds", metavar="C,D", help="only questions of these classes")
-    add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    _fewer(parser)
     add("--parallel", metavar="N", type=_positive, default=4, help="questions at once (default: 4)")
     add("--run", metavar="DIR", type=Path, help="keep indexes and replies here and take those already kept")
 
@@ -213,6 +220,7 @@ def _rerank(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--depth", metavar="N", type=_positive, default=30, help="candidates that are scored anew (default: 30)")
     add("--sample", metavar="N", type=_positive, default=200, help="queries drawn of each set (default: 200)")
+    parser.set_defaults(drawn=None)
 
 
 def _scan(parser: argparse.ArgumentParser) -> None:
@@ -221,6 +229,7 @@ def _scan(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", metavar="DIR", type=Path, help="whose index is asked (default: DATA_DIR)")
     add("--class", dest="kinds", metavar="C,D", default="global", help="of these classes (default: global)")
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
+    parser.set_defaults(drawn=None)
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ from evals.bench.command import bench_command, compare_benches
 from evals.errors import UsageError
 from evals.judging.matrix import open_bench
 from evals.peers.command import peers_command
-from evals.questions import Question, load_questions
+from evals.questions import Question, load_questions, sampled
 from evals.reports import compare, html, record, svg
 from evals.reports import markdown as report
 from evals.reports.record import Record
@@ -61,7 +61,7 @@ def _questions(options: argparse.Namespace) -> list[Question]:
         if strange := kinds - {q.kind for q in found}:
             raise UsageError(f"no question of class {', '.join(sorted(strange))} in {options.questions}")
         found = [q for q in found if q.kind in kinds]
-    return found[: options.limit]
+    return sampled(found, options.drawn, options.seed) if options.drawn else found[: options.limit]
 
 
 async def _asking(options: argparse.Namespace, subject: HttpSubject) -> Asking:

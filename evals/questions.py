@@ -1,8 +1,9 @@
 """Questions with gold answers and the pages that hold the evidence, from a JSONL file or a BEIR folder."""
 
 import json
+import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,20 @@ def load_questions(path: Path) -> list[Question]:
     if not questions:
         raise QuestionFileError(f"{path} holds no question")
     return questions
+
+
+def sampled(questions: Sequence[Question], most: int, seed: int) -> list[Question]:
+    """`most` of them drawn at random, each class by its share and none left out while `most` allows, in their order."""
+    draw = random.Random(seed)
+    of_kind: dict[str, list[int]] = {}
+    for place, question in enumerate(questions):
+        of_kind.setdefault(question.kind, []).append(place)
+    for places in of_kind.values():
+        draw.shuffle(places)
+    firsts = sorted(of_kind.values(), key=len, reverse=True)
+    shares = [(rank / len(places), places[rank]) for places in firsts for rank in range(len(places))]
+    chosen = [place for _, place in sorted(shares, key=lambda share: share[0])[:most]]
+    return [questions[place] for place in sorted(chosen)]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -85,6 +85,13 @@ def test_citations_pass_on_a_sound_service(qa: Path, capsys: pytest.CaptureFixtu
     assert "| naive  |       3 |" in capsys.readouterr().out
 
 
+def test_a_sample_is_asked_in_the_place_of_all(qa: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["citations", "--questions", str(qa), "--arch", "naive", "--sample", "4", "--seed", "1"]) == OK
+    assert "| naive  |       4 |" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(["citations", "--questions", str(qa), "--sample", "4", "--limit", "4"])
+
+
 def test_a_question_without_a_reply_fails_the_run(qa: Path) -> None:
     assert run(["citations", "--questions", str(qa), "--arch", "naive:nonsense=1", "--limit", "1"]) == VIOLATED
 

@@ -1,13 +1,16 @@
 """Question files as teams write them, and as they get them wrong."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evals.errors import QuestionFileError
-from evals.questions import Evidence, load_beir, load_questions, stem
+from evals.questions import Evidence, Question, load_beir, load_questions, sampled, stem
 
 ROW: dict[str, Any] = {
     "id": "q1",
@@ -116,3 +119,30 @@ def test_a_beir_folder(tmp_path: Path) -> None:
     [question] = load_questions(tmp_path)
     assert question.id == "1"
     assert question.documents == {"A"}
+
+
+def of_kinds(**counts: int) -> list[Question]:
+    return [Question(f"{kind}-{n}", "?", kind) for kind, count in counts.items() for n in range(count)]
+
+
+def test_a_sample_has_each_class_by_its_share() -> None:
+    drawn = sampled(of_kinds(numeric=50, bridge=5, unanswerable=45), 20, seed=0)
+    assert Counter(q.kind for q in drawn) == {"numeric": 10, "bridge": 1, "unanswerable": 9}
+    assert drawn == [q for q in of_kinds(numeric=50, bridge=5, unanswerable=45) if q in drawn]
+
+
+def test_another_seed_draws_others_and_the_same_seed_the_same() -> None:
+    questions = of_kinds(numeric=50, bridge=50)
+    assert sampled(questions, 10, seed=1) == sampled(questions, 10, seed=1) != sampled(questions, 10, seed=2)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), min_size=1), st.integers(1, 60), st.integers())
+def test_a_sample_leaves_no_class_out_and_none_is_far_from_its_share(
+    counts: dict[str, int], most: int, seed: int
+) -> None:
+    questions = of_kinds(**counts)
+    drawn = Counter(q.kind for q in sampled(questions, most, seed))
+    assert drawn.total() == min(most, len(questions))
+    assert len(drawn) == min(most, len(counts))
+    for kind, count in counts.items():
+        assert abs(drawn[kind] - min(most, len(questions)) * count / len(questions)) <= len(counts)
