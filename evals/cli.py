@@ -220,6 +220,7 @@ def _rerank(parser: argparse.ArgumentParser) -> None:
     add("--limit", metavar="N", type=_positive, help="only the first N questions")
     add("--depth", metavar="N", type=_positive, default=30, help="candidates that are scored anew (default: 30)")
     add("--sample", metavar="N", type=_positive, default=200, help="queries drawn of each set (default: 200)")
+    add("--passages", action="store_true", help="cut long documents as filings are; each ranks by its best passage")
     parser.set_defaults(drawn=None)
 
 

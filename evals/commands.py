@@ -315,7 +315,9 @@ async def rerank_command(options: argparse.Namespace) -> int:
         embedder, reranker = await open_embedder(settings), await open_reranker(settings)
         assert reranker is not None
         for folder in options.folders:
-            candidates = await reranking.of_set(folder, embedder, options.depth, options.sample)
+            candidates = await reranking.of_set(
+                folder, embedder, options.depth, options.sample, passages=options.passages
+            )
             found.append(await reranking.measure(folder.name, candidates, reranker))
     _tell(options, [asdict(m) for m in found], reranking.table(found))
     return OK

@@ -76,7 +76,7 @@ async def evaluate(
     """
     judged = await asyncio.to_thread(_judged, folder)
     collection = next(iter(judged.values()))
-    chunks = [chunk for id_, text in collection.documents.items() for chunk in _chunks(id_, text, passages)]
+    chunks = [chunk for id_, text in collection.documents.items() for chunk in chunks_of(id_, text, passages=passages)]
     if not fixed_length:
         encoder = fitted(encoder, (chunk.text for chunk in chunks))
     queries = {id_: text for found in judged.values() for id_, text in found.queries.items()}
@@ -91,7 +91,7 @@ async def evaluate(
         )
         store = await asyncio.to_thread(EdgeStore.open, Path(directory) / "index", stamp)
         try:
-            await _index(store, chunks, embedder, encoder)
+            await index(store, chunks, embedder, encoder)
             walk = await asyncio.to_thread(_walk, chunks, collection.titles, queries) if graph and embedder else None
             pool = DEPTH * (_PASSAGES_EACH if passages else 1)
             ranked = await _ask(store, queries, embedder, encoder, pool, walk)
@@ -116,9 +116,7 @@ def fitted(encoder: Bm25Encoder, texts: Iterable[str]) -> Bm25Encoder:
     return replace(encoder, average_length=sum(lengths) / max(len(lengths), 1))
 
 
-async def _index(
-    store: WritableStore, chunks: Sequence[Chunk], embedder: Embedder | None, encoder: Bm25Encoder
-) -> None:
+async def index(store: WritableStore, chunks: Sequence[Chunk], embedder: Embedder | None, encoder: Bm25Encoder) -> None:
     with progress() as bar:
         task = bar.add_task("indexing", total=len(chunks))
         for start in range(0, len(chunks), _BATCH):
@@ -136,7 +134,8 @@ async def _dense(embedder: Embedder | None, texts: Sequence[str], *, queries: bo
     return await (embedder.queries(texts) if queries else embedder.passages(texts))
 
 
-def _chunks(document_id: str, text: str, passages: bool) -> list[Chunk]:
+def chunks_of(document_id: str, text: str, *, passages: bool = False) -> list[Chunk]:
+    """The document whole, or in passages."""
     meta = DocumentMeta(title=document_id, source=document_id)
     parts = passages_of(text) if passages else [text]
     ids = [str(uuid5(NAMESPACE_URL, f"{document_id} {n}" if n else document_id)) for n in range(len(parts))]

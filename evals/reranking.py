@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from app.ports import Embedder, Reranker
 from app.question.reading import narrowed
 from app.retrieval.fusion import rrf, standardised, with_leg
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkVectors, DocumentMeta, Filter, Hit, IndexStamp, Leg
+from app.types import Filter, Hit, IndexStamp, Leg
 from app.types import Question as Asked
 from evals.errors import UsageError
-from evals.irsets import fitted
+from evals.irsets import chunks_of, fitted, index
 from evals.measures import rank_measures
 from evals.passages import Bm25Index, passages_of
 from evals.questions import Question, load_beir, stem
@@ -29,7 +28,6 @@ from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, bootstrap, paired
 
 _POOL = 100
-_BATCH = 256
 WITHOUT, ALONE, RANKS, SCORES = "without", "cross-encoder alone", "reciprocal ranks", "standard scores"
 _RERANK = "rerank"
 
@@ -74,22 +72,29 @@ class Measured:
     pairs_per_s: float
 
 
-async def of_set(folder: Path, embedder: Embedder, depth: int, sample: int, seed: int = 0) -> list[Candidates]:
+async def of_set(
+    folder: Path, embedder: Embedder, depth: int, sample: int, seed: int = 0, *, passages: bool = False
+) -> list[Candidates]:
     """Of a folder in BEIR's form: documents are indexed whole; of a long one, the passage with the best BM25 is read.
 
-    At most `sample` judged queries, drawn by `seed`; judgements are `qrels_full_derived.tsv` where there is one.
+    With `passages` they are cut as filings are, and `depth` passages are candidates: a document ranks where its best
+    one does. At most `sample` judged queries, drawn by `seed`; judgements are `qrels_full_derived.tsv` where there is
+    one.
     """
     full = "qrels_full_derived.tsv"
     judged = await asyncio.to_thread(load_beir, folder, full if (folder / full).exists() else "qrels.tsv")
     ids = sorted(judged.queries)
     ids = random.Random(seed).sample(ids, min(sample, len(ids)))
-    encoder = fitted(Bm25Encoder(), judged.documents.values())
+    chunks = [chunk for id_, text in judged.documents.items() for chunk in chunks_of(id_, text, passages=passages)]
+    encoder = fitted(Bm25Encoder(), (chunk.text for chunk in chunks))
     found: list[Candidates] = []
     with TemporaryDirectory() as directory:
-        stamp = IndexStamp(folder.name, embedder.name, embedder.dimensions, encoder.name, "whole")
+        stamp = IndexStamp(
+            folder.name, embedder.name, embedder.dimensions, encoder.name, "passages" if passages else "whole"
+        )
         store = await asyncio.to_thread(EdgeStore.open, Path(directory) / "index", stamp)
         try:
-            await _index(store, judged.documents, embedder, encoder)
+            await index(store, chunks, embedder, encoder)
             vectors = await embedder.queries([judged.queries[id_] for id_ in ids])
             for id_, vector in zip(ids, vectors, strict=True):
                 text = judged.queries[id_]
@@ -102,22 +107,6 @@ async def of_set(folder: Path, embedder: Embedder, depth: int, sample: int, seed
         finally:
             await asyncio.to_thread(store.close)
     return found
-
-
-async def _index(store: EdgeStore, documents: Mapping[str, str], embedder: Embedder, encoder: Bm25Encoder) -> None:
-    items = list(documents.items())
-    for start in range(0, len(items), _BATCH):
-        batch = items[start : start + _BATCH]
-        texts = [text for _, text in batch]
-        both = zip(await embedder.passages(texts), encoder.passages(texts), strict=True)
-        vectors = [ChunkVectors(dense, {"bm25": sparse}) for dense, sparse in both]
-        await store.put_chunks([_whole(id_, text) for id_, text in batch], vectors)
-
-
-def _whole(document_id: str, text: str) -> Chunk:
-    meta = DocumentMeta(title=document_id, source=document_id)
-    id_ = str(uuid5(NAMESPACE_URL, document_id))
-    return Chunk(id_, document_id, 0, 1, 0, len(text), text, "", "text", None, meta)
 
 
 def _best_passage(query: str, text: str) -> str:

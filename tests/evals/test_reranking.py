@@ -37,6 +37,13 @@ class Scripted:
         return [{"a": -1.0, "b": 4.0, "c": 5.0}[passage] for passage in passages]
 
 
+class ByLength:
+    name = "by length"
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        return [-float(len(passage)) for passage in passages]
+
+
 async def test_each_order_of_the_same_candidates() -> None:
     scores, speed = await reranking.scored([CANDIDATES], Scripted())
     found = reranking.measured("set", [CANDIDATES], scores, speed)
@@ -68,6 +75,29 @@ async def test_a_set_is_read_by_its_best_passages(tmp_path: Path) -> None:
     assert len(read) <= 900
     assert one.gold == {"x": 1}
     assert len(await reranking.of_set(tmp_path, LetterEmbedder(), 30, 1)) == 1
+
+
+async def test_a_document_in_passages_ranks_where_its_best_one_does(tmp_path: Path) -> None:
+    filler = ["Nothing of note happened in this quarter." for _ in range(40)]
+    rows = {
+        "corpus.jsonl": [
+            {"_id": "x", "title": "", "text": "\n".join([*filler, "Goodwill was impaired."])},
+            {"_id": "y", "title": "", "text": "Freight."},
+        ],
+        "queries.jsonl": [{"_id": "1", "text": "goodwill impaired"}],
+    }
+    for name, lines in rows.items():
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n1\tx\t1\n", "utf-8")
+    [found] = await reranking.of_set(tmp_path, LetterEmbedder(), 30, 10, passages=True)
+    assert sorted(found.items) == ["x", "x", "y"]
+    assert found.read == tuple(hit.chunk.text for hit in found.hits)
+    assert found.read[0].endswith("Goodwill was impaired.")
+    scores, speed = await reranking.scored([found], ByLength())
+    gains = {gain.order: gain for gain in reranking.measured("set", [found], scores, speed).gains}
+    # The shortest passage is y's alone; of x, the first of its two decides.
+    assert (gains[ALONE].first, gains[WITHOUT].first) == (0, 1)
+    assert gains[ALONE].ndcg == pytest.approx(1 / 1.5849625)
 
 
 async def test_questions_give_hybrids_candidates_by_page(make_ports: MakePorts) -> None:
