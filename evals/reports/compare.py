@@ -6,8 +6,11 @@ from typing import Any
 
 from evals.reports.markdown import headline
 from evals.reports.record import Record
-from evals.reports.tables import markdown
+from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, holm, paired
+
+_SHOWN = ("answer", "page hit@10", "cited_precision", "refusal", "false_refusal")
+"""Measures of the table that has both runs side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,34 @@ def _column(questions: Sequence[Mapping[str, Any]], system: str, measure: str) -
     return {id_: values[measure] for id_, values in found if measure in values}
 
 
+def _beside(a: Record, b: Record) -> str:
+    """Worth and price of each system in A and in B, a line each; measures that a run lacks are a dash."""
+    of_a, of_b = ({system["name"]: system["bill"] for system in run["systems"]} for run in (a, b))
+    names = [name for name in of_b if name in of_a]
+    rows = [
+        _line(run, label, name, bills[name]) for name in names for run, label, bills in ((a, "A", of_a), (b, "B", of_b))
+    ]
+    prices = ["ops a question", "LLM calls a question", "tokens a question", "p50 / p95 ms"]
+    return markdown(["system", "run", *_SHOWN, *prices], rows)
+
+
+def _line(run: Record, label: str, name: str, bill: Mapping[str, Any]) -> list[str]:
+    cells = run["matrix"]["cells"]
+    measured = [cells.get(measure, {}).get(name, {}).get("all", {}).get("estimate") for measure in _SHOWN]
+    return [
+        name,
+        label,
+        *("–" if each is None or each["mean"] is None else fraction(each["mean"]) for each in measured),
+        f"{bill['mean_ops']['mean'] or 0:,.0f}",
+        f"{bill['mean_calls']['mean'] or 0:.2f}",
+        f"{(bill['input_tokens'] + bill['output_tokens']) / max(bill['n'], 1):,.0f}",
+        f"{bill['p50_ms'] or 0:,.0f} / {bill['p95_ms'] or 0:,.0f}",
+    ]
+
+
 def to_markdown(a: Record, b: Record, changes: Sequence[Change]) -> str:
     moved = [change for change in changes if change.questions]
-    head = f"# Two runs compared\n\nA: {headline(a['run'])}\n\nB: {headline(b['run'])}\n\n"
+    head = f"# Two runs compared\n\nA: {headline(a['run'])}\n\nB: {headline(b['run'])}\n\n{_beside(a, b)}\n"
     if not moved:
         return head + "No measure of any question differs.\n"
     rows = [

@@ -115,7 +115,10 @@ async def test_two_runs_side_by_side(tmp_path: Path) -> None:
     assert (worse.paired.n, worse.paired.wins, worse.paired.damages, worse.paired.difference) == (24, 0, 24, -1)
     assert worse.p_adjusted < 0.001
     assert worse.questions["Acme-goodwill"] == (1.0, 0.0)
-    assert "| naive" in compare.to_markdown(sound, broken, list(changes.values()))
+    text = compare.to_markdown(sound, broken, list(changes.values()))
+    beside = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "| naive " in line][:2]
+    assert [(row[:2], row[4]) for row in beside] == [(["naive", "A"], "1.000"), (["naive", "B"], ".000")]
+    assert [row[7:10] for row in beside] == [["24", "0.00", "0"]] * 2
 
 
 async def test_a_forecast_is_what_the_pilot_cost_times_the_rest() -> None:
