@@ -32,7 +32,7 @@ from app.evidence.statements import (
     worded,
 )
 from app.ports import Embedder
-from app.question.reading import strangers
+from app.question.companies import strangers
 from app.types import Generation, OpKind, Prompt
 
 _WORD = re.compile("[a-z]")

@@ -20,9 +20,10 @@ from app.errors import LimitExceeded, Timeout
 from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
 from app.evidence.statements import plain, worded
+from app.question.companies import named_companies, without_names
 from app.question.decomposition import SubQuestion, decompose
 from app.question.periods import Period
-from app.question.reading import named_companies, read, without_names
+from app.question.reading import read
 from app.question.topics import followed
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval

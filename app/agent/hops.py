@@ -8,8 +8,8 @@ import numpy as np
 
 from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.quotes import Unit, units
+from app.question.companies import named_companies, strangers, without_names
 from app.question.decomposition import companies_in
-from app.question.reading import named_companies, strangers, without_names
 from app.types import Document, FloatArray, Hit
 
 _ROLE = (

@@ -15,8 +15,8 @@ from app.errors import SextantError
 from app.evidence.citations import MARKERS
 from app.evidence.quotes import numbers
 from app.prompts import sanitise
+from app.question.companies import named_companies
 from app.question.decomposition import SubQuestion
-from app.question.reading import named_companies
 from app.tools import Tools, together
 from app.types import Answer, Calculation, Hit, Question
 

@@ -12,9 +12,10 @@ from app.computing.formulas import Formula, Term, asked_formula
 from app.computing.operands import Operand, columns_for, scale_in, written
 from app.evidence.rows import read_series
 from app.evidence.statements import Statement, core_question, heading_terms, statements
+from app.question.companies import without_names
 from app.question.lines import named_lines
 from app.question.periods import Period, named_periods, without_periods
-from app.question.reading import reporting, without_names
+from app.question.reading import reporting
 from app.retrieval.search import Retrieval
 from app.retrieval.widening import widened
 from app.types import Answer, Condition, Document, Hit, Question

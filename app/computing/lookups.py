@@ -12,9 +12,10 @@ from app.computing.operands import Operand, restated
 from app.computing.ratios import Computing
 from app.evidence.citations import cite
 from app.evidence.statements import core_question
+from app.question.companies import without_names
 from app.question.lines import LINES, named_lines
 from app.question.periods import Period, named_periods, without_periods
-from app.question.reading import reporting, without_names
+from app.question.reading import reporting
 from app.types import Answer, Document, Question
 
 _REASONS = re.compile(

@@ -12,10 +12,11 @@ from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.quantities import quantities
 from app.evidence.quotes import Unit, units
 from app.evidence.rows import Row, read_row
+from app.question.companies import named_companies, without_names
 from app.question.glossary import expanded
 from app.question.lines import LINES, TITLES, label_rank, named_lines
 from app.question.periods import Period, named_periods
-from app.question.reading import named_companies, reports, without_names
+from app.question.reading import reports
 from app.types import Chunk, Document, Hit
 
 _SHORTEST = 20

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -21,9 +21,10 @@ from app.http.replies import (
     step_reply,
 )
 from app.http.state import State
+from app.question.companies import respelt
 from app.spans import of_question
 from app.tools import Tools
-from app.types import Question
+from app.types import Answer, Question
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -43,13 +44,25 @@ class Run:
         with self.state["metrics"].question(self.arch, self.tools) as ending, self.state["slots"].take():
             try:
                 with of_question(self.arch):
-                    answer = await self.architecture.answer(self.question, self.tools)
+                    answer = await self._answer()
             except Exception as error:
                 raise _foreseen(error) or self._unforeseen() from error
             ending.reason = answer.reason
         return query_reply(
             self.arch, answer, self.tools.cost, self.tools.trace, self.state["index"], self.state["request_id"]
         )
+
+    async def _answer(self) -> Answer:
+        """Where the index has nothing of whom it names, of a company of the index whose name is a letter away."""
+        answer = await self.architecture.answer(self.question, self.tools)
+        if answer.reason != "off_corpus":
+            return answer
+        text, note = respelt(self.question.text, await self.tools.catalogue())
+        if not note:
+            return answer
+        self.tools.note("respelt", why=note)
+        answer = await self.architecture.answer(replace(self.question, text=text), self.tools)
+        return replace(answer, notes=(note, *answer.notes))
 
     def _unforeseen(self) -> SextantError:
         logger.exception("unexpected error")

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.question.companies import named_companies, without_names
 from app.question.periods import Period, named_periods, without_periods
-from app.question.reading import Reading, named_companies, read, reporting, without_names
+from app.question.reading import Reading, read, reporting
 from app.types import Document
 
 _OVER_TIME = re.compile(

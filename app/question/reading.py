@@ -1,26 +1,14 @@
 """Reads a question for the filings it names: company, form, fiscal period, resolved against those that are indexed."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import dropwhile
 
+from app.question.companies import named_companies, strangers, without_names
 from app.question.periods import MONTHS, Period, calendar_quarter, named_periods
 from app.tools import Tools
 from app.types import Condition, Document, Filter, Question
 
-_SUFFIXES = frozenset(
-    "ag bancorp co communications companies company corp corporation enterprises group holding holdings inc "
-    "incorporated industries international limited llc lp ltd nv of plc sa se technologies the trust".split()
-)
-_GENERIC = frozenset(
-    "advanced allied american applied bank best capital central city consolidated eastern energy federal first general "
-    "global great international national new north northern old pacific public royal south southern standard state "
-    "union united universal us western world".split()
-)
-"""First words of names that do not stand for the company alone."""
-_WORD = re.compile(r"[^\W_]+(?:&[^\W_]+)*")
 _FORMS = (
     ("10-K", re.compile(r"\b10-?K\b|\bannual reports?\b", re.I)),
     ("10-Q", re.compile(r"\b10-?Qs?\b|\bquarterly reports?\b", re.I)),
@@ -28,31 +16,6 @@ _FORMS = (
     ("20-F", re.compile(r"\b20-?F\b", re.I)),
     ("ER", re.compile(r"\b(?:earnings|press) releases?\b", re.I)),
 )
-_PROPER = r"[A-Z][\w&.-]*(?:\s+(?:&\s+)?[A-Z][\w&.-]*){0,4}?"
-_TITLED = re.compile(
-    rf"(?P<name>{_PROPER}\s+(?:Corporation|Corp|Incorporated|Inc|Company|Limited|Ltd|PLC|plc|LLC|N\.V|S\.A|AG|SE)\b)"
-)
-_OWNER = re.compile(rf"(?P<name>{_PROPER})['’][sS]?(?=\s)")
-_OWNER_IN_SMALL = re.compile(
-    r"(?<!\bthe )(?<!\bthat )(?<!\bits )(?<!\bour )(?<!\ban )(?<!\ba )\b(?P<name>[a-z]\w+)['’]s(?=\s)"
-)
-_SUBJECT = re.compile(r"\b(?:[Dd]oes|[Dd]id|[Hh]as|[Ii]s|[Ww]as|[Ww]ill|[Cc]an) (?P<name>(?:[A-Z][a-z]+)+)\b")
-_NO_NAMES = frozenset(MONTHS) | frozenset(
-    "a about according an analyse analyze and are as assess at based between by calculate can compare compute could "
-    "describe did discuss do does each evaluate everyone explain find fiscal for form from give given had has have he "
-    "here how identify in is it item let list name note of on one or part regarding she show since so someone "
-    "summarise summarize tell that the there this to today tomorrow under using was were what when where which who "
-    "whose why will with would yesterday".split()
-)
-"""Words before a name, or in the place of one."""
-_PERIOD = re.compile(r"Q[1-4]|FY\d*", re.I)
-_COMMON = frozenset(
-    "assets audit board capex cash ceo cfo chairman cogs committee company compensation congress costs country debt "
-    "demand directors earnings ebitda equity fed goodwill government gross growth headcount income industry inflation "
-    "inventories inventory liabilities liquidity management margin market nation net of operating president profit "
-    "revenue revenues sales sec spending treasury world year".split()
-)
-"""Words of which no company's name is made alone, however they are written."""
 _OUTLOOK = re.compile(
     r"\b(?:expect|forecast|guidance|outlook|plans?\b|project|anticipat|estimat|matur|due\b|commit|future|schedul|will\b"
     r"|(?-i:targets?\b|goals?\b)|pledg|ambition|net[- ]zero|expir|owe[ds]?\b"
@@ -174,55 +137,6 @@ def _newest(documents: Sequence[Document]) -> list[Document]:
     return [d for d in documents if (d.meta.period_end or "") == last]
 
 
-def named_companies(question: str, catalogue: Iterable[Document]) -> frozenset[str]:
-    """Companies of the catalogue whose name, short name or ticker stands in the question."""
-    words = [word.lower() for word in _WORD.findall(_without_possessive(question))]
-    text = f" {' '.join(words)} "
-    verbatim = frozenset(re.findall(r"\b[A-Z][A-Z.]{1,5}\b", question))
-    found: set[str] = set()
-    for company, ticker in {(d.meta.company, d.meta.ticker) for d in catalogue if d.meta.company}:
-        if company and (ticker in verbatim or any(f" {name} " in text for name in _names(company))):
-            found.add(company)
-    return frozenset(found)
-
-
-def strangers(question: str) -> tuple[str, ...]:
-    """What stands as a company's name in a question: with a suffix (Acme Corp.), as an owner (Acme's), after "does".
-
-    Of a question all in small letters, its owners.
-    """
-    patterns = (_OWNER_IN_SMALL,) if question[1:] == question[1:].lower() else (_TITLED, _OWNER, _SUBJECT)
-    found = [_proper(match["name"]) for pattern in patterns for match in pattern.finditer(question)]
-    names = dict.fromkeys(name for name in found if not _COMMON.issuperset(name.lower().split()))
-    return tuple(name for name in names if not any(name in other and name != other for other in names))
-
-
-def _proper(name: str) -> str:
-    """Without what only stands before it: `Is Acme` -> `Acme`; "" where nothing is left."""
-    words = dropwhile(lambda word: word.lower() in _NO_NAMES or _PERIOD.fullmatch(word), name.split())
-    return " ".join(words)
-
-
-@lru_cache(maxsize=10_000)
-def _names(company: str) -> tuple[str, ...]:
-    """Lower-case forms under which a company is spoken of: without suffix, and the first word if telling."""
-    words = [word.lower() for word in _WORD.findall(_without_possessive(company))]
-    while words and words[0] == "the":
-        words.pop(0)
-    words = [w for w in words if w != "com"] or words
-    core = list(words)
-    while len(core) > 1 and core[-1] in _SUFFIXES:
-        core.pop()
-    names = {" ".join(core)} if core and " ".join(core) not in _GENERIC | _SUFFIXES else {" ".join(words)}
-    if core and len(core[0]) >= 3 and core[0] not in _GENERIC:
-        names.add(core[0])
-    return tuple(sorted(names))
-
-
-def _without_possessive(text: str) -> str:
-    return re.sub(r"['’][sS]?\b", "", text)
-
-
 def reports(document: Document, period: Period) -> bool:
     """Whether the filing is for the period by the company's fiscal calendar, by the calendar, or by its file's name."""
     meta = document.meta
@@ -287,10 +201,3 @@ def narrowing(question: Question, reading: Reading) -> tuple[Filter, str]:
         return question.where, question.text
     named = Condition("document_id", "$in", reading.documents)
     return question.where.narrowed(named), without_names(question.text, reading.companies)
-
-
-def without_names(question: str, companies: Sequence[str]) -> str:
-    """The question less the words of these companies' names; whole where nothing else would be left."""
-    names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
-    kept = [word for word in _without_possessive(question).split() if not set(_WORD.findall(word.lower())) & names]
-    return " ".join(kept) if any(_WORD.search(word) for word in kept) else question

@@ -11,8 +11,8 @@ from app.agent.hops import points_beyond
 from app.computing.formulas import asked_formula
 from app.errors import Unavailable
 from app.graph.asking import asked
+from app.question.companies import named_companies, without_names
 from app.question.decomposition import decompose
-from app.question.reading import named_companies, without_names
 from app.types import Document, Measured
 
 log = logging.getLogger("sextant.routing")

@@ -101,7 +101,7 @@ def _says(text: str, name: str) -> bool:
     """Whether it has the name as it is written, or in capitals; one in letters of one size however it is written."""
     if name.islower() or name.isupper():
         return re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE) is not None
-    return name in text or name.upper() in text
+    return re.search(rf"\b(?:{re.escape(name)}|{re.escape(name.upper())})\b", text) is not None
 
 
 def _scores(hits: Sequence[Hit], leg: str) -> list[float]:

@@ -255,3 +255,16 @@ async def test_get_streams_when_asked(make_client: MakeClient) -> None:
         reply = await client.get("/query", params={"q": "debt", "stream": "true"})
     assert reply.headers["content-type"].startswith("text/event-stream")
     assert "event: done" in reply.text
+
+
+async def test_a_company_that_is_a_letter_away_is_said_and_asked_about(make_client: MakeClient) -> None:
+    async with make_client() as client:
+        reply = (await client.post("/query/hybrid", json={"question": "What is Globbex's main risk?"})).json()
+        other = (await client.post("/query/hybrid", json={"question": "What is Glutex's main risk?"})).json()
+    assert reply["notes"] == ["'Globbex' is no company of the index; it was read as Globex"]
+    assert {citation["document_id"] for citation in reply["citations"]} == {"globex-2022"}
+    assert [step["name"] for step in reply["trace"]].count("respelt") == 1
+    assert {name: reply["cost"][name] for name in ("ops", "llm_calls")} == {
+        name: added_up(reply["trace"])[name] for name in ("ops", "llm_calls")
+    }
+    assert (other["reason"], other["notes"]) == ("off_corpus", ["the index holds nothing of Glutex"])

@@ -2,8 +2,9 @@
 
 import pytest
 
+from app.question.companies import without_names
 from app.question.periods import named_periods
-from app.question.reading import read, without_names
+from app.question.reading import read
 from app.types import Document, DocumentMeta
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.question.reading import Reading, read, strangers
+from app.question.companies import strangers
+from app.question.reading import Reading, read
 from app.retrieval.calibration import FEATURES
 from app.retrieval.grading import features, missing
 from app.types import Chunk, Document, DocumentMeta, Hit, LegRank
