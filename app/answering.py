@@ -9,6 +9,7 @@ from app import prompts
 from app.evidence import sentences
 from app.evidence.citations import Cited, cite
 from app.evidence.conflicts import contradictions
+from app.evidence.quantities import matched, quantities
 from app.question.reading import read
 from app.retrieval.grading import missing
 from app.retrieval.widening import widened
@@ -23,6 +24,7 @@ NOTHING_THERE = (
     "the index holds no filing that this caller may see; POST /documents or sextant-ingest puts filings into it"
 )
 _CUT = "the generator was stopped at the most tokens it may write; the answer may end too early"
+_BESIDE_THE_LINE = "the generator's answer has no figure of the line that is asked for and was withheld"
 _QUOTED = "the generator gave no answer that the passages support; the best statements of them are quoted instead"
 _SHOWN = 20
 """Most values listed in a note."""
@@ -55,25 +57,31 @@ async def answer_if_held(question: Question, hits: Sequence[Hit], tools: Tools) 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:
     """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason.
 
-    Where the collection says so, more is read than was found: the answer's passages are the hits' parents. Where
-    nothing of a model's answer stands, what quotes for this service, if anything, answers or refuses in its place.
+    Where the collection says so, more is read than was found: the answer's passages are the hits' parents. Where the
+    service has what quotes beside its model, that refuses what is about another company, and answers or refuses in the
+    model's place where nothing of the model's answer stands or it has no figure of the line that is asked for.
     """
     hits = await widened(hits, tools, question.k)
     tools.emit("passages", hits)
     if not hits:
         return abstain("no_passages", hits, *await _unmatched(question, tools))
+    quoted = await tools.quote(question.text, hits)
+    if quoted is not None and quoted.abstained == "off_corpus":
+        return abstain("off_corpus", hits)
     if decoding == "sequence":
         generation = await _by_sequence(question, hits, tools)
     else:
         generation = await tools.generate(await _prompt("answer", question, hits, tools))
     refused = tools.ports.generator.purposes is None and prompts.REFUSAL in generation.text  # a quote may hold it
     if generation.abstained or refused:
-        return await _otherwise(generation.abstained or "not_supported", question, hits, tools)
+        return await _otherwise(generation.abstained or "not_supported", quoted, hits, tools)
     cited = await _checked(prompts.inert(generation.text), question, hits, tools)
     cut = (_CUT,) if generation.finish_reason == "length" else ()
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
-        return await _otherwise("not_supported", question, hits, tools, *cited.notes, withheld, *cut)
+        return await _otherwise("not_supported", quoted, hits, tools, *cited.notes, withheld, *cut)
+    if quoted is not None and quoted.exact and not _share_figures(cited.text, quoted.text):
+        return await _otherwise("not_supported", quoted, hits, tools, f"{_BESIDE_THE_LINE}: {cited.text}")
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing, *cut))
 
@@ -106,11 +114,15 @@ async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: To
     return replace(cited, notes=(*notes, *cited.notes))
 
 
+def _share_figures(text: str, quoted: str) -> bool:
+    said = quantities(text)
+    return any(matched(figure, said) for figure in quantities(quoted))
+
+
 async def _otherwise(
-    reason: AbstainReason, question: Question, hits: tuple[Hit, ...], tools: Tools, *notes: str
+    reason: AbstainReason, quoted: Generation | None, hits: tuple[Hit, ...], tools: Tools, *notes: str
 ) -> Answer:
-    """What a model's answer of which nothing stands is replaced by: a quotation where there is one, else a refusal."""
-    quoted = await tools.quote(question.text, hits)
+    """What stands in the place of a model's answer: the quotation where there is one, else a refusal."""
     if quoted is None or quoted.abstained:
         return abstain((quoted and quoted.abstained) or reason, hits, *notes)
     cited = await cite(quoted.text, hits, tools)

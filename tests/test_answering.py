@@ -1,6 +1,6 @@
 """From hits to an answer or an honest refusal."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -11,18 +11,24 @@ from app.architectures.naive import Naive
 from app.ports import Generator
 from app.prompts import REFUSAL
 from app.tools import Tools
-from app.types import Answer, Condition, Filter, Generation, Leg, Prompt, Question, Unsupported
+from app.types import AbstainReason, Answer, Condition, Filter, Generation, Leg, Prompt, Question, Unsupported
 from tests.conftest import MakePorts
 from tests.fakes import QuotingGenerator, ScriptedGenerator, fake_ports
 
 pytestmark = pytest.mark.anyio
 
 
-class Never(QuotingGenerator):
-    """Is not to be asked."""
+@dataclass
+class Quoting(QuotingGenerator):
+    """Quotes the first sentence of the first passage, or refuses; `exact` says that it is the line asked for."""
+
+    abstained: AbstainReason | None = None
+    exact: bool = False
 
     async def generate(self, prompt: Prompt) -> Generation:
-        raise AssertionError(prompt)
+        quoted = await QuotingGenerator.generate(self, prompt)
+        text = "" if self.abstained else quoted.text
+        return Generation(text, ops={"sparse": 7}, abstained=self.abstained, exact=self.exact)
 
 
 async def answered(
@@ -107,35 +113,47 @@ async def test_a_generators_own_abstention_keeps_its_reason() -> None:
 async def test_where_nothing_of_a_models_answer_stands_the_passages_are_quoted(
     reply: str, noted: tuple[str, ...]
 ) -> None:
-    answer, tools = await answered(reply, quoting=QuotingGenerator())
+    answer, tools = await answered(reply, quoting=Quoting())
     assert (answer.text, answer.reason) == ("net revenue was 10 million [1].", None)
     assert [c.verified for c in answer.citations] == [True]
     assert answer.notes[: len(noted)] == noted
     assert answer.notes[-1].endswith("the best statements of them are quoted instead")
     assert tools.cost.llm_calls == 1
-    assert [step.name for step in tools.trace][-2:] == ["quote", "pages"]
+    assert tools.cost.ops_by_kind["sparse"] == 7
 
 
 async def test_what_of_a_models_answer_stands_is_not_replaced_by_a_quotation() -> None:
-    answer, tools = await answered("The net revenue was 10 million [1]. Profit was 99 million [1].", quoting=Never())
-    assert answer.text == "The net revenue was 10 million [1]."
-    assert "quote" not in [step.name for step in tools.trace]
+    reply = "The board has nine members [2]. The net revenue was 10 million [1]. Profit was 99 million [1]."
+    for exact in (False, True):
+        answer, _ = await answered(reply, quoting=Quoting(exact=exact))
+        assert answer.text == "The net revenue was 10 million [1]."
+
+
+async def test_an_answer_without_a_figure_of_the_line_asked_for_gives_way_to_its_row() -> None:
+    reply = "Revenue by segment and region [2]."
+    answer, _ = await answered(reply, quoting=Quoting())
+    assert answer.text == reply
+    answer, _ = await answered(reply, quoting=Quoting(exact=True))
+    assert answer.text == "net revenue was 10 million [1]."
+    assert any(note.endswith(f"was withheld: {reply}") for note in answer.notes)
+
+
+async def test_a_question_about_another_company_is_refused_before_anything_is_written() -> None:
+    answer, tools = await answered("The net revenue was 10 million [1].", quoting=Quoting("off_corpus"))
+    assert (answer.reason, tools.cost.llm_calls) == ("off_corpus", 0)
+    answer, tools = await answered("The net revenue was 10 million [1].", quoting=Quoting("not_supported"))
+    assert (answer.reason, tools.cost.llm_calls) == (None, 1)
 
 
 @pytest.mark.parametrize("reply", [REFUSAL, "Revenue was 12 million [1]."])
-async def test_what_cannot_be_quoted_either_is_refused_for_its_reason(reply: str) -> None:
-    class Refusing(QuotingGenerator):
-        async def generate(self, prompt: Prompt) -> Generation:
-            return Generation("", ops={"sparse": 7}, abstained="off_corpus")
-
-    answer, tools = await answered(reply, quoting=Refusing())
-    assert (answer.reason, answer.citations) == ("off_corpus", ())
-    assert tools.cost.ops_by_kind["sparse"] == 7
+async def test_what_cannot_be_quoted_either_is_refused(reply: str) -> None:
+    answer, _ = await answered(reply, quoting=Quoting("not_supported"))
+    assert (answer.reason, answer.citations) == ("not_supported", ())
 
 
 async def test_who_follows_the_answer_is_told_that_it_begins_anew_with_the_quotation() -> None:
     events: list[tuple[str, Any]] = []
-    ports = replace(await fake_ports(generator=ScriptedGenerator([REFUSAL])), quoting=QuotingGenerator())
+    ports = replace(await fake_ports(generator=ScriptedGenerator([REFUSAL])), quoting=Quoting())
     tools = Tools(ports, emit=lambda event, data: events.append((event, data)), streaming=True)
     await Naive().answer(Question("net revenue?", k=1), tools)
     heard = [event for event, _ in events if event != "stage"]

@@ -9,7 +9,8 @@ from nupunkt import sent_spans
 from app.adapters.bm25 import tokens
 from app.evidence.citations import MARKERS, VERIFIED_SUPPORT, Cited, best_window
 from app.evidence.quotes import carries, support
-from app.types import Citation, Hit, Unsupported
+from app.question.companies import named_companies
+from app.types import Citation, Document, Hit, Unsupported
 
 FLAG = " (not supported)"
 _INTEGER = re.compile(r"\d+")
@@ -69,7 +70,17 @@ def attributed(text: str, hits: Sequence[Hit]) -> tuple[str, tuple[str, ...]]:
 
 
 def _carries(sentence: str, marker: int, hits: Sequence[Hit], least: float = VERIFIED_SUPPORT) -> bool:
-    return 1 <= marker <= len(hits) and carried(sentence, hits[marker - 1], least)
+    if not 1 <= marker <= len(hits):
+        return False
+    hit = hits[marker - 1]
+    return carried(sentence, hit, least) and not _of_another(sentence, hit, hits)
+
+
+def _of_another(sentence: str, hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Whether the sentence names companies, and the passage is of none of them and mentions none."""
+    filings = [Document(each.chunk.document_id, "", each.chunk.meta, 0, 0) for each in hits]
+    named = named_companies(sentence, filings)
+    return bool(named) and not named & {hit.chunk.meta.company, *named_companies(hit.chunk.searchable, filings)}
 
 
 def _quoted(sentence: str, hit: Hit) -> str:
@@ -110,7 +121,9 @@ def judged(cited: Cited, hits: Sequence[Hit], policy: Unsupported) -> Cited:
 def _stands(text: str, span: tuple[int, int], own: Sequence[Citation], hits: Sequence[Hit]) -> bool:
     """Whether a cited passage carries the whole sentence, or each of its claims up to the last marker has one."""
     whole = text[slice(*span)]
-    if any(carried(_unmarked(whole), hits[c.marker - 1]) for c in own):
+    sentence = _unmarked(whole)
+    own = [c for c in own if not _of_another(sentence, hits[c.marker - 1], hits)]
+    if any(carried(sentence, hits[c.marker - 1]) for c in own):
         return True
     claims: dict[tuple[int, int], bool] = {}
     for c in own:

@@ -96,6 +96,8 @@ class Generation:
     ops: Mapping[OpKind, int] = field(default_factory=dict)
     """Similarity evaluations made while writing (the extractive generator scores sentences)."""
     abstained: AbstainReason | None = None
+    exact: bool = False
+    """Whether it begins with the statement's own row of a line that the question names, quoted without a model."""
     finish_reason: str = "stop"
     calls: tuple[Call, ...] = ()
     """Where the prompt was put as `calling`; the text is then what was said beside them, mostly nothing."""

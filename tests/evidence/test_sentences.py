@@ -1,5 +1,6 @@
 """Sentences against passages: markers found, claims dropped or flagged, spans that still fit."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -86,3 +87,27 @@ async def test_every_citation_still_stands_at_its_sentence(text: str, policy: Un
     assert {after.text[slice(*c.answer_span)] for c in after.citations} <= said
     assert ("Profit" in after.text) == ("Profit" in before.text and policy != "drop")
     assert (FLAG in after.text) <= (policy == "flag")
+
+
+async def test_a_passage_of_another_company_than_the_sentence_names_carries_nothing() -> None:
+    """Unless it speaks of that company itself, as a supplier does of its customer."""
+
+    def told(n: int, company: str, text: str) -> Hit:
+        meta = replace(META, title=f"{company} 10-K", company=company)
+        return Hit(Chunk(f"c{n}", company, n, n, 0, len(text), text, "", "text", None, meta), n, 1.0)
+
+    hits = (
+        told(1, "Orrin Foods, Inc.", "Net sales rose to $1,577 million."),
+        told(2, "Tern Mills Corporation", "Net sales rose to $912 million."),
+        told(3, "Alder Rail Company", "Freight for Orrin Foods rose to $40 million."),
+    )
+    for text, stands in (
+        ("Orrin's net sales rose to $1,577 million [1].", True),
+        ("Orrin Foods' net sales rose to $912 million [2].", False),
+        ("Net sales rose to $912 million [2].", True),
+        ("Freight for Orrin Foods rose to $40 million [3].", True),
+    ):
+        marked, _ = attributed(text, hits)
+        assert marked == text
+        cited = await cite(text, hits, Tools(await fake_ports()))
+        assert bool(judged(cited, hits, "drop").text) == stands, text
