@@ -29,8 +29,8 @@ from app.evidence.statements import (
     subject_of,
     tells_amount,
     tells_of,
-    worded,
 )
+from app.evidence.wording import worded
 from app.ports import Embedder
 from app.question.companies import strangers
 from app.types import Generation, OpKind, Prompt

@@ -19,7 +19,8 @@ from app.computing.ratios import Computing, computing
 from app.errors import LimitExceeded, Timeout
 from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
-from app.evidence.statements import plain, worded
+from app.evidence.statements import plain
+from app.evidence.wording import worded
 from app.question.companies import named_companies, without_names
 from app.question.decomposition import SubQuestion, decompose
 from app.question.periods import Period

@@ -11,7 +11,8 @@ from app.computing.formulas import Formula, Term
 from app.computing.from_figures import operands_by_sql
 from app.computing.operands import Operand, computed, operands
 from app.evidence.citations import cite
-from app.evidence.statements import like_columns, worded
+from app.evidence.statements import like_columns
+from app.evidence.wording import worded
 from app.question.lines import LINES, STATEMENTS
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval

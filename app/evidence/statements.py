@@ -313,32 +313,6 @@ def _printed(iso: str) -> str:
     return f"{day:%B} {day.day}, {day.year}"
 
 
-def worded(statement: Statement, columns: Sequence[int]) -> str:
-    """The statement with its marker; of a row, the values of the columns, then their headings as a sentence.
-
-    A bracketed number in the source would read as a marker, so it is put in parentheses.
-    """
-    marker = f"[{statement.marker}]"
-    if statement.row is None or not columns:
-        return f"{plain(statement.unit.text)} {marker}"
-    values = ", ".join(statement.row.values[i] for i in columns)
-    headers = "; ".join(statement.chunk.columns[i] for i in columns)
-    unit = _unit_of(statement)
-    group = statement.group if not any(ch.isdigit() for ch in statement.group) else ""
-    above = f"{group.rstrip(':')}: " if group else ""
-    label = plain(f"{above}{statement.row.label}").rstrip(":")
-    return f"{label}: {plain(values)} {marker}. For {plain(headers)}{unit} {marker}."
-
-
-def _unit_of(statement: Statement) -> str:
-    """`, in millions`, as printed; "" where the row is per share and the unit excepts those."""
-    unit = (statement.chunk.unit or "").partition("(")[0].strip(" ,")
-    per_share = statement.row is not None and "per share" in f"{statement.group} {statement.row.label}".lower()
-    if not unit or (per_share and "per share" in unit):
-        return ""
-    return f", in {unit.lower()}" if unit.lower() in ("thousands", "millions", "billions") else f", {unit}"
-
-
 def plain(text: str) -> str:
     return _BRACKETED.sub(r"(\1)", " ".join(text.split()))
 

@@ -117,7 +117,7 @@ async def answered(question: str) -> Answer:
 async def test_the_statements_row_is_quoted_and_restated_in_the_scale_asked_for() -> None:
     text, verified = await ask("What was Orrin's FY2022 revenue in USD billions?")
     assert text == (
-        "Total revenue: 9,700 [1]. For June 30, 2022, in millions [1].\nRevenue, 2022, in billions: 9,700 / 1000 = 9.70"
+        "Total revenue: 9,700 million [1], for June 30, 2022 [1].\nRevenue, 2022, in billions: 9,700 / 1000 = 9.70"
     )
     assert verified == [True, True]
 
@@ -135,15 +135,15 @@ async def test_a_quarter_is_no_year() -> None:
 async def test_a_change_shows_the_same_span_of_the_year_before() -> None:
     text, _ = await ask("How did Orrin's revenue change in the latest 10-Q?")
     assert text == (
-        "Total revenue: 2,500, 2,200 [1]. For Three months ended March 31, 2023; Three months ended March 31, 2022, in "
-        "millions [1]."
+        "Total revenue: 2,500 million, 2,200 million [1], for Three months ended March 31, 2023; "
+        "Three months ended March 31, 2022 [1]."
     )
 
 
 async def test_what_else_is_asked_is_answered_behind_the_line() -> None:
     text, _ = await ask("What did Orrin's revenue in the latest 10-Q pay for?")
     first, *rest = text.splitlines()
-    assert first == "Total revenue: 2,500 [1]. For Three months ended March 31, 2023, in millions [1]."
+    assert first == "Total revenue: 2,500 million [1], for Three months ended March 31, 2023 [1]."
     assert rest
 
 
@@ -157,4 +157,4 @@ async def test_the_question_is_searched_as_well_and_what_it_finds_stands_behind(
 
 async def test_what_a_ratio_lacks_does_not_keep_its_other_line_from_being_looked_up() -> None:
     text, _ = await ask("What percentage of Orrin's revenue was R&D in FY2022?")
-    assert text.splitlines()[0] == "Total revenue: 9,700 [1]. For June 30, 2022, in millions [1]."
+    assert text.splitlines()[0] == "Total revenue: 9,700 million [1], for June 30, 2022 [1]."

@@ -103,7 +103,7 @@ def test_noise_and_poison() -> None:
 @pytest.mark.parametrize(
     ("answer", "notes", "expected"),
     [
-        ("Net sales: 812 [1]. For 2023, in millions [1].", [], "source"),
+        ("Net sales: 812 million [1], for 2023 [1].", [], "source"),
         ("Net sales: $912 million [1].", [], "poison"),
         ("Net sales: 812 [1], or 912 [2].", [], "both"),
         ("Net sales: 912 [1].", [f"{PREFIX}[1] gives 912, passage 2 gives 812 (P, page 4)"], "flagged"),

@@ -1,7 +1,5 @@
 """What a question asks about, which units of passages may say it, and how they are worded."""
 
-from dataclasses import replace
-
 import pytest
 
 from app.evidence.statements import (
@@ -17,7 +15,6 @@ from app.evidence.statements import (
     statements,
     subject_of,
     tells_of,
-    worded,
 )
 from app.question.glossary import expanded
 from app.question.periods import Period
@@ -221,13 +218,6 @@ def test_focus_prefers_the_row_that_says_just_what_is_asked() -> None:
     assert second == pytest.approx((1.0, 2 * 2.0 / (5 + own)))
 
 
-def test_wording_keeps_source_brackets_from_reading_as_markers() -> None:
-    [sales, *_] = statements([hit(TABLE, "table", COLUMNS)])
-    assert worded(sales, [1]) == "Net sales: $1,460 [1]. For Year ended December 31, 2021, in millions [1]."
-    [sentence] = statements([hit("As note [2] says, sales rose by a tenth.")])
-    assert worded(sentence, []) == "As note (2) says, sales rose by a tenth. [1]"
-
-
 @pytest.mark.parametrize(
     ("line", "kind", "is_statement"),
     [
@@ -240,14 +230,6 @@ def test_wording_keeps_source_brackets_from_reading_as_markers() -> None:
 )
 def test_lead_ins_and_lists_of_contents_are_no_statements(line: str, kind: ChunkKind, is_statement: bool) -> None:
     assert bool([s for s in statements([hit(line, kind)]) if s.row]) is is_statement
-
-
-def test_a_row_per_share_is_not_in_millions() -> None:
-    meta_unit = "in millions, except per share data (unaudited"
-    found = statements([hit("Net sales 10 9\nDiluted earnings per share 1.20 1.09", "table", COLUMNS)])
-    rows = [replace(s, chunk=replace(s.chunk, unit=meta_unit)) for s in found]
-    assert worded(rows[0], [0]).endswith("in millions, except per share data [1].")
-    assert worded(rows[1], [0]) == "Diluted earnings per share: 1.20 [1]. For Year ended December 31, 2022 [1]."
 
 
 def test_a_change_over_one_period_needs_the_whole_row() -> None:
