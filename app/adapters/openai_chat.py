@@ -137,9 +137,9 @@ class OpenAIGenerator:
             raise UpstreamFailed(
                 f"the generator endpoint answered a completion without text (finish_reason {finish!r:.40})"
             )
-        if self._calling(prompt) and not calls and self._tools == "auto" and finish == "stop":
-            self._refused.add("tools")  # a call was required: it does not know what tools are
         generation = replace(_generation(prompt, text or "", completion.usage, finish), calls=calls)
+        if self._calling(prompt) and not calls and self._tools == "auto" and (finish == "stop" or generation.text):
+            self._refused.add("tools")  # a call was required: it does not know tools, or writes prose until it is cut
         return replace(generation, logprob=_logprob(choice)) if prompt.logprobs else generation
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[str | Generation, None]:

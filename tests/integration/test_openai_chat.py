@@ -697,12 +697,20 @@ async def test_an_endpoint_without_functions_is_asked_for_json_at_once_and_from_
     assert server.requests[1]["messages"][0]["content"] == "Be brief."
 
 
-async def test_one_that_ignores_functions_is_asked_for_json_from_then_on(server: ScriptedEndpoint) -> None:
-    server.play(JSON_REPLY)
+@pytest.mark.parametrize(
+    ("finish", "text", "then"),
+    [("stop", "{}", False), ("length", "First I would look", False), ("length", "<think>Which word", True)],
+)
+async def test_one_that_writes_instead_of_calling_is_asked_for_json_from_then_on(
+    server: ScriptedEndpoint, finish: str, text: str, then: bool
+) -> None:
+    """Not one that was cut while it thought."""
+    choices = [{"finish_reason": finish, "message": {"content": text}}]
+    server.play(Reply(body={**COMPLETION, "choices": choices}))
     async with generator(server.base_url) as made:
         written = [await made.generate(ASKING) for _ in range(2)]
     assert [one.llm_calls for one in written] == [1, 1]
-    assert ["tools" in request for request in server.requests] == [True, False]
+    assert ["tools" in request for request in server.requests] == [True, then]
 
 
 @pytest.mark.parametrize(("tools", "sent"), [("true", [True, True]), ("false", [False, False])])
