@@ -104,19 +104,24 @@ class ExtractiveGenerator:
         draft = await asyncio.to_thread(self._draft, prompt)
         if isinstance(draft, Generation):
             return draft
-        scores, evidence = await self.scored(prompt.question, draft)
-        ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
+        chosen, _ = await self.ranked(prompt.question, draft)
         spent: dict[OpKind, int] = {"sparse": len(draft.pool), "dense": len(draft.short)}
-        chosen = self._chosen(ranked, draft.subject)
-        chosen = [*chosen, *self._further(prompt.question, draft.subject, ranked, chosen)]
         if not chosen:
             return Generation("", ops=spent, abstained="not_supported")
-        if parts := await asyncio.to_thread(breakdown, prompt.question, draft.subject, draft.pool):
-            chosen = parts
         lines = (worded(s, shown_columns(s, prompt.question, draft.subject.periods)) for s in chosen)
-        return Generation("\n".join(lines), ops=spent)
+        return Generation("\n".join(lines), ops=spent, exact=bool(line_of(draft.subject, chosen[0])))
 
-    async def scored(self, question: str, draft: Draft) -> tuple[Scores, Scores]:
+    async def ranked(self, question: str, draft: Draft) -> tuple[list[Statement], list[Statement]]:
+        """What is quoted, nothing where no statement is near enough, and the whole shortlist; best first."""
+        scores, evidence = await self._scored(question, draft)
+        ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
+        chosen = self._chosen(ranked, draft.subject)
+        chosen = [*chosen, *self._further(question, draft.subject, ranked, chosen)]
+        if chosen and (parts := await asyncio.to_thread(breakdown, question, draft.subject, draft.pool)):
+            chosen = parts
+        return chosen, [statement for statement, _, _ in ranked]
+
+    async def _scored(self, question: str, draft: Draft) -> tuple[Scores, Scores]:
         """Of the shortlist: the scores, and the part of them that is evidence of an answer."""
         [query] = await self.embedder.queries([question])
         cosine = await self.embedder.passages([_described(s) for s in draft.short]) @ query
@@ -127,13 +132,7 @@ class ExtractiveGenerator:
         subject = subject_of(prompt.question, prompt.passages)
         if subject.unknown:
             return Generation("", abstained="off_corpus" if _of_another(prompt.question, subject) else "not_supported")
-        pool = [
-            s
-            for s in statements(prompt.passages)
-            if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)
-        ]
-        pool = [s for s in pool if s.row is None] or pool if subject.prose else pool
-        pool = [s for s in pool if counts(s)] if HOW_MANY.search(prompt.question) else pool
+        pool = of_kind(prompt.question, subject, of_period(subject, statements(prompt.passages)))
         if not pool or not any(map(_WORD.search, subject.weights)):
             return Generation("", abstained="not_supported")
         return self.draft(prompt.question, subject, pool)
@@ -199,6 +198,17 @@ def _of_another(question: str, subject: Subject) -> bool:
     """Whether it is about somebody of whom nothing was found, and not about a part of a company that was, as Europe."""
     named = {word for name in strangers(question) for word in name.split()}
     return not subject.companies or not named.isdisjoint(subject.unknown)
+
+
+def of_period(subject: Subject, pool: Sequence[Statement]) -> list[Statement]:
+    """Those whose passage tells of a period asked for."""
+    return [s for s in pool if not subject.periods or any(tells_of(s.chunk, p) for p in subject.periods)]
+
+
+def of_kind(question: str, subject: Subject, pool: Sequence[Statement]) -> list[Statement]:
+    """Sentences alone where prose is asked for and there are any; numbers alone where it is asked how many."""
+    told = [s for s in pool if s.row is None] or pool if subject.prose else pool
+    return [s for s in told if counts(s)] if HOW_MANY.search(question) else list(told)
 
 
 def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from app.adapters.extractive import Draft, ExtractiveGenerator
-from app.evidence.statements import Statement, columns_of, statements, subject_of, tells_of
+from app.adapters.extractive import Draft, ExtractiveGenerator, of_kind, of_period
+from app.evidence.statements import Statement, shown_columns, statements, subject_of
+from app.evidence.wording import scale_of
 from app.prompts import brief_source
 from app.types import Excerpt, Hit, OpKind, Packed
 
@@ -24,7 +25,7 @@ async def rough_count(texts: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class StatementPacker:
-    """Takes statements by the extractive generator's score, best first, as long as they fit."""
+    """Takes what the extractive generator would quote, then by its score the next best, as long as they fit."""
 
     scorer: ExtractiveGenerator
     budget: int
@@ -35,9 +36,9 @@ class StatementPacker:
         draft = await asyncio.to_thread(self._draft, question, passages)
         if draft is None:
             return Packed(tuple(Excerpt(n, hit.chunk.text[:_SHORT]) for n, hit in enumerate(passages[:2], start=1)))
-        scores, _ = await self.scorer.scored(question, draft)
-        ranked = [draft.short[i] for i in (-scores).argsort(kind="stable")]
-        lines = {s: told(s, columns_of(s, question, draft.subject.periods)) for s in ranked}
+        quoted, short = await self.scorer.ranked(question, draft)
+        ranked = list(dict.fromkeys((*quoted, *short)))
+        lines = {s: told(s, shown_columns(s, question, draft.subject.periods)) for s in ranked}
         chosen = await self._fitting(ranked, lines)
         spent: dict[OpKind, int] = {"sparse": len(draft.pool), "dense": len(draft.short)}
         return Packed(_excerpts(chosen, lines), spent)
@@ -46,7 +47,8 @@ class StatementPacker:
         """Statements that tell of the period asked for, or all where none does; None where there are none at all."""
         subject = subject_of(question, passages)
         every = statements(passages)
-        pool = [s for s in every if any(tells_of(s.chunk, p) for p in subject.periods)] or every
+        pool = of_period(subject, every) or every
+        pool = of_kind(question, subject, pool) or pool
         return self.scorer.draft(question, subject, pool) if pool and subject.weights else None
 
     async def _fitting(self, ranked: Sequence[Statement], lines: dict[Statement, str]) -> list[Statement]:
@@ -56,13 +58,16 @@ class StatementPacker:
             dict(zip(lines, counts, strict=False)),
             dict(zip(sources, counts[len(lines) :], strict=True)),
         )
-        left, chosen = self.budget, list[Statement]()
+        left, chosen, sentences = self.budget, list[Statement](), set[str]()
         for statement in ranked:
+            if statement.row is None and lines[statement] in sentences:
+                continue  # filings of successive years repeat whole paragraphs
             begun = any(other.marker == statement.marker for other in chosen)
             need = of_line[statement] + (0 if begun else of_source[statement.marker] + _FRAME)
             if need <= left:
                 left -= need
                 chosen.append(statement)
+                sentences.add(lines[statement])
         return chosen
 
 
@@ -72,17 +77,28 @@ def told(statement: Statement, columns: Sequence[int]) -> str:
     text = " ".join(statement.unit.text.split())
     if row is None:
         return text
-    unit = f" ({chunk.unit})" if chunk.unit else ""
+    unit = (chunk.unit or "").strip(" (").partition(",")[0].rstrip(" )")
     if len(chunk.columns) != len(row.values):
         headings = f" [columns: {'; '.join(chunk.columns)}]" if any(chunk.columns) else ""
-        return f"{statement.group} {text}{headings}{unit}".strip()
-    shown = columns or range(len(row.values))
-    values = "; ".join(f"{row.values[i]} ({chunk.columns[i]})" if chunk.columns[i] else row.values[i] for i in shown)
-    return f"{statement.group} {row.label}: {values}{unit}".strip()
+        return f"{statement.group} {text}{headings}{unit and f' ({unit})'}".strip()
+    label = f"{statement.group} {row.label}".strip()
+    scale = scale_of(label, chunk.unit or "")
+    shown = [(_scaled(row.values[i], scale), chunk.columns[i]) for i in columns or range(len(row.values))]
+    values = "; ".join(f"{value} ({heading})" if heading else value for value, heading in shown)
+    return f"{label}: {values}" if scale_of("", unit) or not unit else f"{label}: {values} ({unit})"
+
+
+def _scaled(value: str, scale: str) -> str:
+    """`$912 million`; a percentage and a dash as they are."""
+    return f"{value} {scale}" if scale and "%" not in value and any(map(str.isdigit, value)) else value
 
 
 def _excerpts(chosen: Sequence[Statement], lines: dict[Statement, str]) -> tuple[Excerpt, ...]:
+    """In the order of their best statements, each excerpt's own in the order of the passage."""
     by_passage: dict[int, list[Statement]] = {}
-    for statement in sorted(chosen, key=lambda s: (s.marker, s.unit.start)):
+    for statement in chosen:
         by_passage.setdefault(statement.marker, []).append(statement)
-    return tuple(Excerpt(n, "\n".join(dict.fromkeys(lines[s] for s in own))) for n, own in by_passage.items())
+    return tuple(
+        Excerpt(n, "\n".join(dict.fromkeys(lines[s] for s in sorted(own, key=lambda s: s.unit.start))))
+        for n, own in by_passage.items()
+    )
