@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from app import prompts
+from app.adapters.bm25 import tokens
 from app.evidence import sentences
-from app.evidence.citations import Cited, cite
+from app.evidence.citations import MARKERS, Cited, cite
 from app.evidence.conflicts import contradictions
 from app.evidence.quantities import matched, quantities
 from app.question.reading import read
@@ -25,7 +26,9 @@ NOTHING_THERE = (
 )
 _CUT = "the generator was stopped at the most tokens it may write; the answer may end too early"
 _BESIDE_THE_LINE = "the generator's answer has no figure of the line that is asked for and was withheld"
-_QUOTED = "the generator gave no answer that the passages support; the best statements of them are quoted instead"
+_ECHO = "the generator's answer says nothing but the question's own words and was withheld"
+_ASSENT = frozenset({"yes", "no", "not"})
+QUOTED = "the generator gave no answer that the passages support; the best statements of them are quoted instead"
 _SHOWN = 20
 """Most values listed in a note."""
 _REASONS: dict[AbstainReason, str] = {
@@ -59,7 +62,8 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
 
     Where the collection says so, more is read than was found: the answer's passages are the hits' parents. Where the
     service has what quotes beside its model, that refuses what is about another company, and answers or refuses in the
-    model's place where nothing of the model's answer stands or it has no figure of the line that is asked for.
+    model's place where nothing of the model's answer stands, or it repeats the question, or it has no figure of the line
+    that is asked for.
     """
     hits = await widened(hits, tools, question.k)
     tools.emit("passages", hits)
@@ -80,8 +84,8 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
         return await _otherwise("not_supported", quoted, hits, tools, *cited.notes, withheld, *cut)
-    if quoted is not None and quoted.exact and not _share_figures(cited.text, quoted.text):
-        return await _otherwise("not_supported", quoted, hits, tools, f"{_BESIDE_THE_LINE}: {cited.text}")
+    if quoted is not None and (why := _idle(cited.text, question.text, quoted)):
+        return await _otherwise("not_supported", quoted, hits, tools, f"{why}: {cited.text}")
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing, *cut))
 
@@ -114,9 +118,12 @@ async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: To
     return replace(cited, notes=(*notes, *cited.notes))
 
 
-def _share_figures(text: str, quoted: str) -> bool:
+def _idle(text: str, question: str, quoted: Generation) -> str:
+    """Why a model's answer, of which each sentence has support, is still worth less than the quotation; "" if it is not."""
     said = quantities(text)
-    return any(matched(figure, said) for figure in quantities(quoted))
+    if quoted.exact and not any(matched(figure, said) for figure in quantities(quoted.text)):
+        return _BESIDE_THE_LINE
+    return "" if said or set(tokens(MARKERS.sub("", text))) - {*tokens(question), *_ASSENT} else _ECHO
 
 
 async def _otherwise(
@@ -126,7 +133,7 @@ async def _otherwise(
     if quoted is None or quoted.abstained:
         return abstain((quoted and quoted.abstained) or reason, hits, *notes)
     cited = await cite(quoted.text, hits, tools)
-    return told(Answer(cited.text, cited.citations, hits, notes=(*notes, *cited.notes, _QUOTED)), tools)
+    return told(Answer(cited.text, cited.citations, hits, notes=(*notes, *cited.notes, QUOTED)), tools)
 
 
 async def _unmatched(question: Question, tools: Tools) -> list[str]:

@@ -8,7 +8,7 @@ from app.agent.findings import Finding, joined, merged
 from app.agent.hops import points_beyond
 from app.agent.steps import Step, UnusableReply, prompt, step_of
 from app.agent.toolbox import Observation, Toolbox, unavailable
-from app.answering import abstain, answer_from, answer_if_held, told
+from app.answering import QUOTED, abstain, answer_from, answer_if_held, told
 from app.computing.calculations import checked
 from app.computing.lookups import Looked
 from app.errors import SextantError
@@ -67,7 +67,7 @@ class Agent:
         if not self.told and self._known() == {hit.chunk.id for hit in first.passages}:
             return replace(first, notes=self._noted(first))  # asked again, it would say the same
         last = await self._written()
-        if last.abstained and not first.abstained:
+        if not _written_by_model(last) and not first.abstained:
             return told(replace(first, notes=self._noted(first)), self.tools)
         return last
 
@@ -123,7 +123,7 @@ class Agent:
     async def _joined(self, found: Sequence[Finding], whole: Answer) -> Answer:
         """One answer to the whole from those to its parts; those themselves where it would lose one of them."""
         known = [finding.answer for finding in found if not finding.answer.abstained]
-        if len(known) < 2 or self.tools.beyond(1) is not None:
+        if len(known) < 2 or not all(map(_written_by_model, known)) or self.tools.beyond(1) is not None:
             return whole
         self.told.append(MARKERS.sub("", whole.text))
         try:
@@ -131,7 +131,7 @@ class Agent:
         except STOPPED as error:
             return replace(whole, notes=(*whole.notes, f"stopped: {self.toolbox.actions.stopped(error)}"))
         cited = {citation.chunk_id for citation in answer.citations}
-        if not all(cited & {hit.chunk.id for hit in each.passages} for each in known):
+        if not _written_by_model(answer) or not all(cited & {hit.chunk.id for hit in each.passages} for each in known):
             self.tools.note("parts", why="the model's answer to the whole leaves one of them out")
             return whole
         one = self._finished(answer)
@@ -234,6 +234,10 @@ class Agent:
             if line not in text and any(one.answer_span[0] > len(text) for one in of_cited):
                 text = f"{text}\n{line}"
         return text, checked(text, answer.citations)
+
+
+def _written_by_model(answer: Answer) -> bool:
+    return not answer.abstained and QUOTED not in answer.notes
 
 
 def _said(hit: Hit) -> str:

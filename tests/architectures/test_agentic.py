@@ -284,10 +284,13 @@ async def test_an_answer_is_not_judged() -> None:
     assert tools.cost.llm_calls_by_purpose == {"answer": 1}
 
 
+@pytest.mark.parametrize("quoting", [None, QuotingGenerator()])
 @pytest.mark.parametrize("last", [NOT_THERE, "Globex was founded in 1889 [1]."])
-async def test_an_answer_about_nobody_but_who_is_named_is_judged_and_never_taken_back(last: str) -> None:
+async def test_an_answer_about_nobody_but_who_is_named_is_judged_and_never_taken_back(
+    last: str, quoting: QuotingGenerator | None
+) -> None:
     model = ScriptedGenerator([STEEL, step(("search", "people of Globex"), ("answer", "")), last])
-    tools = Tools(await ports(model))
+    tools = Tools(replace(await ports(model), quoting=quoting))
     question = "How many people work at the company that sells steel to Acme?"
     answer = await Agentic(max_hops=0).answer(Question(question, k=3), tools)
     assert answer.text == STEEL
@@ -643,6 +646,14 @@ async def test_where_the_joining_would_lose_a_part_the_parts_stand() -> None:
         tools = Tools(await ports(by_part([STEEL], [PEOPLE], less)))
         answer = await Agentic().answer(BOTH, tools)
         assert answer.text == f"Acme:\n{STEEL}\nGlobex:\nGlobex employs 77 people in all [2]."
+
+
+async def test_parts_of_which_one_had_to_be_quoted_are_not_joined_by_the_model() -> None:
+    tools = Tools(replace(await ports(by_part([NOT_THERE], [PEOPLE], "never asked for")), quoting=QuotingGenerator()))
+    answer = await Agentic().answer(BOTH, tools)
+    assert tools.cost.llm_calls_by_purpose == {"answer": 2}
+    assert answer.text.startswith("Acme:\n")
+    assert answer.text.endswith("Globex:\nGlobex employs 77 people in all [2].")
 
 
 async def test_a_number_that_no_passage_has_is_dropped_from_the_joined_answer_and_said() -> None:
