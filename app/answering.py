@@ -27,7 +27,7 @@ NOTHING_THERE = (
 _CUT = "the generator was stopped at the most tokens it may write; the answer may end too early"
 _BESIDE_THE_LINE = "the generator's answer has no figure of the line that is asked for and was withheld"
 _ECHO = "the generator's answer says nothing but the question's own words and was withheld"
-_ASSENT = frozenset({"yes", "no", "not"})
+_ASSENT = frozenset({"yes", "no"})
 QUOTED = "the generator gave no answer that the passages support; the best statements of them are quoted instead"
 _SHOWN = 20
 """Most values listed in a note."""
@@ -60,10 +60,9 @@ async def answer_if_held(question: Question, hits: Sequence[Hit], tools: Tools) 
 async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, decoding: Decoding = "joint") -> Answer:
     """Generate over `hits` (numbered from 1 in their order), resolve the markers, or abstain with a reason.
 
-    Where the collection says so, more is read than was found: the answer's passages are the hits' parents. Where the
-    service has what quotes beside its model, that refuses what is about another company, and answers or refuses in the
-    model's place where nothing of the model's answer stands, or it repeats the question, or it has no figure of the line
-    that is asked for.
+    Where the collection says so, more is read than was found: the answer's passages are the hits' parents. What quotes
+    beside a model, where the service has that, refuses what is about another company, and stands in the model's place
+    where nothing of the model's answer has support, or it repeats the question, or has no figure of the line asked for.
     """
     hits = await widened(hits, tools, question.k)
     tools.emit("passages", hits)
@@ -119,11 +118,12 @@ async def _checked(text: str, question: Question, hits: Sequence[Hit], tools: To
 
 
 def _idle(text: str, question: str, quoted: Generation) -> str:
-    """Why a model's answer, of which each sentence has support, is still worth less than the quotation; "" if it is not."""
+    """Why a model's answer, whose sentences have support, is yet worth less than the quotation; "" where it is not."""
+    text, row = MARKERS.sub("", text), MARKERS.sub("", quoted.text)
     said = quantities(text)
-    if quoted.exact and not any(matched(figure, said) for figure in quantities(quoted.text)):
+    if quoted.exact and not any(matched(figure, said) for figure in quantities(row)):
         return _BESIDE_THE_LINE
-    return "" if said or set(tokens(MARKERS.sub("", text))) - {*tokens(question), *_ASSENT} else _ECHO
+    return "" if said or set(tokens(text)) - {*tokens(question), *_ASSENT} else _ECHO
 
 
 async def _otherwise(

@@ -32,7 +32,12 @@ class Quoting(QuotingGenerator):
 
 
 async def answered(
-    reply: str | Generation, *, hits: bool = True, unsupported: Unsupported = "drop", quoting: Generator | None = None
+    reply: str | Generation,
+    *,
+    text: str = "net revenue?",
+    hits: bool = True,
+    unsupported: Unsupported = "drop",
+    quoting: Generator | None = None,
 ) -> tuple[Answer, Tools]:
     class Replying(ScriptedGenerator):
         async def generate(self, prompt: Prompt) -> Generation:
@@ -43,9 +48,7 @@ async def answered(
     tools = Tools(replace(await fake_ports(generator=generator), quoting=quoting))
     [query] = await tools.embed_queries(["net revenue was 10 million"])
     [result] = await tools.search([Leg("dense", query, 2)], Filter())
-    return await answer_from(
-        Question("net revenue?", unsupported=unsupported), result.hits if hits else (), tools
-    ), tools
+    return await answer_from(Question(text, unsupported=unsupported), result.hits if hits else (), tools), tools
 
 
 async def test_a_cited_answer_keeps_its_passages() -> None:
@@ -136,6 +139,16 @@ async def test_an_answer_without_a_figure_of_the_line_asked_for_gives_way_to_its
     answer, _ = await answered(reply, quoting=Quoting(exact=True))
     assert answer.text == "net revenue was 10 million [1]."
     assert any(note.endswith(f"was withheld: {reply}") for note in answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("reply", "stands"), [("Yes, revenue by segment [2].", False), ("Yes, revenue by segment and region [2].", True)]
+)
+async def test_an_answer_that_only_repeats_the_question_gives_way(reply: str, stands: bool) -> None:
+    answer, _ = await answered(reply, quoting=Quoting(), text="Is there revenue by segment?")
+    assert (answer.text == reply) == stands
+    answer, _ = await answered(reply, text="Is there revenue by segment?")
+    assert answer.text == reply
 
 
 async def test_a_question_about_another_company_is_refused_before_anything_is_written() -> None:
