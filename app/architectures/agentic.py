@@ -1,4 +1,4 @@
-"""Agentic: plan, act and judge over searches, pages, figures and arithmetic, within limits (Yao et al., 2023)."""
+"""Agentic: rules first; what they leave open a model answers, and acts on, within limits (Yao et al., 2023)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,12 @@ class Agentic:
     max_actions: Annotated[int, Field(ge=1, le=100, description="Tool calls; at the limit the answer is partial.")] = 24
     tool_timeout_s: Annotated[float, Field(gt=0, le=600, description="Most seconds of one tool call.")] = 30.0
     max_steps: Annotated[
-        int, Field(ge=0, le=20, description="Replies in which an LLM judges and acts; 0 leaves it to rules.")
+        int,
+        Field(
+            ge=0,
+            le=20,
+            description="Replies in which an LLM that finds no answer judges and acts; 0 leaves it to rules.",
+        ),
     ] = 3
     apart: Annotated[
         bool,

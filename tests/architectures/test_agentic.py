@@ -383,13 +383,18 @@ async def test_two_steps_in_a_row_that_find_nothing_new_are_the_last() -> None:
     assert tools.cost.llm_calls_by_purpose == {"plan": 2, "answer": 1}
 
 
-async def test_the_call_that_answers_is_kept_back() -> None:
-    model = acting(step(("search", "steel")), PEOPLE)
-    tools = Tools(await ports(model), Limits(max_llm_calls=3))
+@pytest.mark.parametrize(
+    ("most", "calls"),
+    [(1, {"answer": 1}), (2, {"answer": 1}), (3, {"answer": 2, "plan": 1}), (4, {"answer": 2, "plan": 2})],
+)
+async def test_the_call_that_answers_is_kept_back(most: int, calls: dict[str, int]) -> None:
+    """Where no more than judging would be left, nothing is judged: there would be no call to answer with."""
+    model = acting(*(step(("search", word)) for word in ("steel", "sales")[: max(1, most - 2)]), PEOPLE)
+    tools = Tools(await ports(model), Limits(max_llm_calls=most))
     answer = await Agentic().answer(GLOBEX, tools)
-    assert tools.cost.llm_calls_by_purpose == {"plan": 1, "answer": 2}
+    assert tools.cost.llm_calls_by_purpose == calls
     assert "stopped: only what writing the answer takes was left" in answer.notes
-    assert answer.citations
+    assert bool(answer.citations) == (most > 2)
 
 
 @pytest.mark.parametrize(

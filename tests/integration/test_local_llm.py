@@ -77,10 +77,11 @@ async def test_a_call_that_is_cancelled_stops_the_model(local: LocalGenerator, w
     assert await until(local, busy=False) < 4000
 
 
-async def test_a_client_that_hangs_up_stops_the_model(local: LocalGenerator, make_ports: MakePorts) -> None:
+@pytest.mark.parametrize("arch", ["naive", "agentic"])
+async def test_a_client_that_hangs_up_stops_the_model(local: LocalGenerator, make_ports: MakePorts, arch: str) -> None:
     asked = {"question": "What is the debt?", "stream": True}
     async with live(await make_ports(local)) as service, httpx.AsyncClient(base_url=service.url, timeout=60) as client:
-        async with client.stream("POST", "/query/naive", json=asked) as events:
+        async with client.stream("POST", f"/query/{arch}", json=asked) as events:
             async for line in events.aiter_lines():
                 if line == "event: token":
                     break
