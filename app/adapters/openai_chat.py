@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
-_REPLACEABLE = {"max_tokens", "temperature"}
+_REPLACEABLE = {"max_tokens", "temperature", "parallel_tool_calls"}
 """Parameters that OpenAI's reasoning models refuse."""
 _NO_FUNCTIONS = frozenset({400, 404, 422, 500, 501})
 """Statuses with which endpoints refuse `tools`, which their message then names."""
@@ -52,7 +52,7 @@ class OpenAIGenerator:
 
     Tokens are what the endpoint reports; where it reports none, a character count divided by four.
 
-    A request that the endpoint refuses for a parameter it does not know (max_tokens, temperature, tools) is put again
+    A request that the endpoint refuses for a parameter it does not know (see `_REPLACEABLE`, and tools) is put again
     without it, at once, and so is every later one.
     """
 
@@ -212,7 +212,7 @@ class OpenAIGenerator:
         return await retrying(self._attempt, prompt, extra)
 
     async def _attempt(self, prompt: Prompt, extra: dict[str, Any]) -> Any:
-        """Put again for as long as the endpoint refuses one more parameter, of which there are three."""
+        """Put again for as long as the endpoint refuses one more parameter, of which there are four."""
         while True:
             known = len(self._refused)
             try:
@@ -241,6 +241,8 @@ class OpenAIGenerator:
             request["messages"] = [{"role": role, "content": text} for role, text in prompt.calling.messages]
             request["tools"] = [{"type": "function", "function": function} for function in functions]
             request["tool_choice"] = "required"
+            if "parallel_tool_calls" not in self._refused:
+                request["parallel_tool_calls"] = True  # llama.cpp binds the model to one call without it
         elif prompt.json_schema is not None:
             schema = {"name": prompt.purpose, "schema": dict(prompt.json_schema), "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}

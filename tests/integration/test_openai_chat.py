@@ -668,7 +668,7 @@ async def test_functions_are_declared_and_their_calls_returned(server: ScriptedE
             "function": {"name": "look_up", "description": "Finds a word.", "parameters": dict(LOOK_UP.parameters)},
         }
     ]
-    assert request["tool_choice"] == "required"
+    assert (request["tool_choice"], request["parallel_tool_calls"]) == ("required", True)
     assert request["messages"][0] == {"role": "system", "content": "Call a tool."}
     assert "response_format" not in request
 
@@ -728,6 +728,17 @@ async def test_told_to_call_functions_it_falls_back_on_nothing(server: ScriptedE
         with pytest.raises(UpstreamFailed, match="does not support tools"):
             await made.generate(ASKING)
     assert len(server.requests) == 1
+
+
+async def test_one_that_makes_no_calls_at_once_is_still_asked_for_one(server: ScriptedEndpoint) -> None:
+    refused = error(400, "Unsupported parameter: 'parallel_tool_calls'", param="parallel_tool_calls")
+    server.play(refused, calling(("look_up", "{}")))
+    async with generator(server.base_url, max_retries=0) as made:
+        assert (await made.generate(ASKING)).calls == (Call("look_up", "{}"),)
+    assert [("tools" in request, "parallel_tool_calls" in request) for request in server.requests] == [
+        (True, True),
+        (True, False),
+    ]
 
 
 async def test_a_stream_is_asked_without_functions(server: ScriptedEndpoint) -> None:
