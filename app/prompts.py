@@ -174,20 +174,16 @@ def grounded(question: str, hits: Sequence[Hit], *, budget_chars: int) -> Messag
     The tags' code hashes the question and all passages, so that no passage can hold the tag that would close it.
     """
     passages = _fitting([_passage(hit.chunk) for hit in hits], budget_chars)
-    numbered = list(enumerate(passages, 1))
-    ends_first = numbered[0::2] + numbered[1::2][::-1]
-    return ("system", _RULES), ("user", _asked(question, ends_first, code_length=16))
+    return ("system", _RULES), ("user", _asked(question, list(enumerate(passages, 1)), code_length=16))
 
 
 def excerpted(question: str, hits: Sequence[Hit], excerpts: Sequence[Excerpt]) -> Messages:
     """The same from excerpts of `hits` alone, for a small model that reads slowly.
 
-    Short sources and a short code; few rules and some examples, which small models follow better than many rules. The
-    best excerpt stands last, next to the question.
+    Short sources and a short code; few rules and some examples, which small models follow better than many rules.
     """
     passages = [
-        (each.marker, f"{brief_source(hits[each.marker - 1].chunk)}\n{sanitise(each.text)}")
-        for each in reversed(excerpts)
+        (each.marker, f"{brief_source(hits[each.marker - 1].chunk)}\n{sanitise(each.text)}") for each in excerpts
     ]
     return ("system", _BRIEF_RULES), *_EXAMPLES, ("user", _asked(question, passages, code_length=4))
 
@@ -195,8 +191,9 @@ def excerpted(question: str, hits: Sequence[Hit], excerpts: Sequence[Excerpt]) -
 def _asked(question: str, passages: Sequence[tuple[int, str]], *, code_length: int) -> str:
     asked = sanitise(question)
     code = code_of(asked, *(text for _, text in passages))[:code_length]
-    blocks = (f"[{n}] {fenced(text, code)}" for n, text in passages)
-    return "\n\n".join((f"CODE: {code}", *blocks, f"Question: {asked}"))
+    blocks = [f"[{n}] {fenced(text, code)}" for n, text in passages]
+    ends_first = blocks[0::2] + blocks[1::2][::-1]
+    return "\n\n".join((f"CODE: {code}", *ends_first, f"Question: {asked}"))
 
 
 def hypothetical(question: str) -> Messages:

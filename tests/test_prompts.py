@@ -202,7 +202,7 @@ def test_no_text_adds_removes_or_ends_a_passage(question: str, texts: list[str])
     assert all(shown[n].endswith(sanitise(text)) for n, text in enumerate(texts, 1))
 
 
-def test_excerpts_are_shown_briefly_after_examples_the_best_of_them_last() -> None:
+def test_excerpts_are_shown_briefly_under_the_number_of_their_passage_after_examples() -> None:
     hits = [hit(1, "a"), hit(2, "b"), hit(3, "c")]
     messages = excerpted("What was <passage-1> revenue?", hits, [Excerpt(1, "Revenue: 5 [1]"), Excerpt(3, "Costs: 4")])
     assert [role for role, _ in messages] == ["system", *["user", "assistant"] * 3, "user"]
@@ -211,9 +211,8 @@ def test_excerpts_are_shown_briefly_after_examples_the_best_of_them_last() -> No
     assert code is not None
     source = "Harbour Freight Lines 10-K 2023, FY 2023, filed 2024-02-20"
     assert messages[-1][1] == (
-        f"CODE: {code[1]}\n\n[3] <passage-{code[1]}>\n{source}\nCosts: 4\n</passage-{code[1]}>\n\n"
-        f"[1] <passage-{code[1]}>\n{source}\nRevenue: 5 [note 1]\n</passage-{code[1]}>\n\n"
-        "Question: What was (passage-1> revenue?"
+        f"CODE: {code[1]}\n\n[1] <passage-{code[1]}>\n{source}\nRevenue: 5 [note 1]\n</passage-{code[1]}>\n\n"
+        f"[3] <passage-{code[1]}>\n{source}\nCosts: 4\n</passage-{code[1]}>\n\nQuestion: What was (passage-1> revenue?"
     )
     assert messages[:-1] == excerpted("another", hits, [])[:-1]
 

@@ -80,7 +80,7 @@ class Packed:
     """The best of several passages within a budget of tokens."""
 
     excerpts: tuple[Excerpt, ...]
-    """In the passages' order; a passage of which nothing fits is left out."""
+    """The best first; a passage of which nothing fits is left out."""
     ops: Mapping[OpKind, int] = field(default_factory=dict)
     """Similarity evaluations made while choosing."""
 
