@@ -7,6 +7,7 @@ this year and the one before, `change` this year less the one before, `prior` th
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.question.lines import LINES, named_lines
 from app.question.periods import Period, named_periods
@@ -73,6 +74,9 @@ _CHANGES: tuple[tuple[str, str, str, bool], ...] = (
 _SHARE = re.compile(
     r"\b(?:percent(?:age)?|%|share|proportion|fraction) of (?:the |its |their |total |net )*", re.IGNORECASE
 )
+_RATIO = re.compile(r"\bratio\b", re.IGNORECASE)
+_TO = re.compile(r"[\s-]+to[\s-]+(?:(?:the|its|their|total|net)\s+)*", re.IGNORECASE)
+_DIVIDED = re.compile(r"\s+divided by\s+(?:(?:the|its|their|total|net)\s+)*", re.IGNORECASE)
 _SEVERAL_YEARS = re.compile(r"\b(?:three|two|four|five|[2-9])[- ]year average\b", re.IGNORECASE)
 _WHY = re.compile(
     r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful|sa(?:y|id)\b|describ|discuss|attribut"
@@ -165,6 +169,8 @@ def _named(question: str) -> tuple[str, str, bool] | None:
         return (ratio[0] if ratio else "Result", expression, bool(ratio and ratio[3])) if expression else None
     if ratio:
         return ratio[0], ratio[2], ratio[3]
+    if quotient := _quotient(question):
+        return quotient
     lines = named_lines(question)
     if not lines:
         return None
@@ -190,6 +196,15 @@ def _share(question: str, lines: Sequence[tuple[str, int, int]]) -> tuple[str, s
     whole = next((key for key, start, end in lines if of and start <= of.end() < end), None)
     part = next((key for key, _, _ in lines if key != whole), None)
     return (f"{part.capitalize()} to {whole}", f"[{part}] / [{whole}]", True) if part and whole else None
+
+
+def _quotient(question: str) -> tuple[str, str, bool] | None:
+    """One line over another: "ratio of total debt to total assets", "net income divided by revenue"."""
+    bare = _RATIO.sub(",", question)
+    for (first, _, end), (second, start, _) in pairwise(named_lines(bare)):
+        if _DIVIDED.fullmatch(bare[end:start]) or (bare != question and _TO.fullmatch(bare[end:start])):
+            return f"{first.capitalize()} to {second}", f"[{first}] / [{second}]", False
+    return None
 
 
 def _stated(formula: str) -> str | None:

@@ -100,6 +100,27 @@ COVER = (
             1,
         ),
         (
+            "What was the ratio of total liabilities to total assets in 2022?",
+            "{0} / {1}",
+            ["total liabilities 2022", "total assets 2022"],
+            False,
+            2,
+        ),
+        (
+            "What is the total debt to total assets ratio for FY2022?",
+            "{0} / {1}",
+            ["debt 2022", "total assets 2022"],
+            False,
+            2,
+        ),
+        (
+            "What is net income divided by total revenue in 2022, as a percentage?",
+            "{0} / {1}",
+            ["net income 2022", "revenue 2022"],
+            True,
+            1,
+        ),
+        (
             "What is the CAGR of net income from 2018 to 2021?",
             "({0} / {1}) ** (1 / 3) - 1",
             ["net income 2021", "net income 2018"],
@@ -132,6 +153,8 @@ def test_formulas(question: str, template: str, terms: list[str], percent: bool,
         "What was inventory turnover in 2021 and 2022?",
         "By how much did free cash flow grow from 2018 to 2022?",
         "What was the growth of revenue in 2020, 2021 and 2022?",
+        "How did revenue compare to net income in 2022?",
+        "What did revenue add to net income in 2022?",
     ],
 )
 def test_nothing_to_compute(question: str) -> None:
