@@ -16,19 +16,22 @@ Action: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 
 FEATURES = (
     "logit",
-    "behind",
     "cosine",
     "coverage",
-    "focus",
+    "line",
+    "agreed",
     "period",
+    "periods",
     "company",
     "unmatched",
 )
-"""The cross-encoder's logit, and how far it is below the pool's best; the dense leg's cosine; the best statement's
-coverage and focus (app/evidence/statements.py); the share of the question's periods that the passage can tell of;
-whether it is of a company that the question names, or none is named; and whether the question names a period or form
-that no filing of its companies has. BM25's score is none of them: it depends on the words searched for, which a second
-search changes, and coverage says the same by itself."""
+"""The cross-encoder's logit; the dense leg's cosine; the best statement's coverage (app/evidence/statements.py);
+whether a row is a line of a statement that the question names, times `period`; how high both legs rank the passage, as
+C / (C + rank) of the lower rank, 0 where a leg has not found it; the share of the question's periods that the passage
+can tell of; whether there are none, one (1) or several (2), for a dated question is asked of few filings; whether it is
+of a company that the question names, or none is named; and whether the question names a period or form that no filing
+of its companies has. BM25's score is none of them: it depends on the words searched for, and coverage says the same by
+itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.evidence.statements import Subject, match, statements, subject_of, tells_of
+from app.evidence.statements import line_of, match, statements, subject_of, tells_of
 from app.question.periods import named_periods
 from app.question.reading import Reading, looks_ahead
+from app.retrieval.fusion import C
 from app.tools import Tools
 from app.types import Hit, LegRank
 
 GRADE = "grade"
 """Name under which a passage's probability stands among its legs."""
+_SEVERAL = 2
+"""Periods beyond which their number says no more."""
 
 
 async def graded(question: str, reading: Reading, hits: Sequence[Hit], tools: Tools) -> list[Hit]:
@@ -60,27 +63,34 @@ def grade_of(hit: Hit) -> float:
 
 
 def features(question: str, reading: Reading, hits: Sequence[Hit]) -> list[tuple[float, ...]]:
-    """Per hit, in the order of `FEATURES`. `hits` are a pool: some features compare within it."""
+    """Per hit, in the order of `FEATURES`. `hits` are a pool: where a leg did not find one, its lowest score counts."""
     subject = subject_of(question, hits)
     dense, logits = _scores(hits, "dense"), _scores(hits, "rerank")
-    best_logit = max(logits)
     rows: list[tuple[float, ...]] = []
     for i, hit in enumerate(hits):
-        coverage, focus = _best_statement(subject, hit)
         told = [tells_of(hit.chunk, period) for period in subject.periods]
+        period = sum(told) / len(told) if told else 1.0
+        found = statements([hit])
+        line = any(line_of(subject, statement) for statement in found)
         rows.append(
             (
                 logits[i],
-                best_logit - logits[i],
                 dense[i],
-                coverage,
-                focus,
-                sum(told) / len(told) if told else 1.0,
+                max((match(subject, statement)[0] for statement in found), default=0.0),
+                line * period,
+                _agreed(hit),
+                period,
+                float(min(len(subject.periods), _SEVERAL)),
                 float(not reading.companies or hit.chunk.meta.company in reading.companies),
                 float(bool(reading.relaxed)),
             )
         )
     return rows
+
+
+def _agreed(hit: Hit) -> float:
+    """What the lower of its ranks in both legs would add to a fusion by ranks, 1 at best; an absent one adds 0."""
+    return min(C / (C + hit.legs[leg].rank) if leg in hit.legs else 0.0 for leg in ("dense", "bm25"))
 
 
 def missing(question: str, reading: Reading, hits: Sequence[Hit]) -> tuple[str, ...]:
@@ -109,8 +119,3 @@ def _scores(hits: Sequence[Hit], leg: str) -> list[float]:
     known = [hit.legs[leg].score for hit in hits if leg in hit.legs]
     lowest = min(known, default=0.0)
     return [hit.legs[leg].score if leg in hit.legs else lowest for hit in hits]
-
-
-def _best_statement(subject: Subject, hit: Hit) -> tuple[float, float]:
-    """Coverage and focus of the passage's statement with the greatest sum; zeros without one."""
-    return max((match(subject, statement) for statement in statements([hit])), key=sum, default=(0.0, 0.0))

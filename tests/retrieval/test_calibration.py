@@ -20,11 +20,11 @@ def calibration() -> Calibration:
 
 
 @pytest.mark.parametrize(
-    ("logit", "behind", "z"), [(2.0, 0.0, 1.0), (2.0, 2.0, 0.0), (0.0, 4.0, -3.0), (-800, 0, -801)]
+    ("logit", "cosine", "z"), [(2.0, 0.0, 1.0), (2.0, 2.0, 0.0), (0.0, 4.0, -3.0), (-800, 0, -801)]
 )
-def test_a_grade_is_the_logistic_of_the_weighted_features(logit: float, behind: float, z: float) -> None:
+def test_a_grade_is_the_logistic_of_the_weighted_features(logit: float, cosine: float, z: float) -> None:
     expected = 1 / (1 + math.exp(-z)) if z > -700 else 0.0
-    assert calibration().probability((logit, behind, *NO_WEIGHT)) == pytest.approx(expected)
+    assert calibration().probability((logit, cosine, *NO_WEIGHT)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

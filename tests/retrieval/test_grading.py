@@ -1,5 +1,7 @@
 """What is known of a passage at query time, by hand on small pools."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.question.companies import strangers
@@ -25,12 +27,48 @@ def test_features_of_a_pool() -> None:
     first, second = (
         dict(zip(FEATURES, row, strict=True)) for row in features("Acme debt 2023", Reading((), ("Acme",)), hits)
     )
-    assert (first["logit"], first["behind"], second["behind"]) == (3.0, 0.0, 4.0)
+    assert (first["logit"], second["logit"]) == (3.0, -1.0)
     assert (first["cosine"], second["cosine"]) == (0.8, 0.8)
     assert (first["coverage"], second["coverage"]) == (1.0, 0.0)
     assert (first["period"], second["period"]) == (1.0, 0.0)
     assert (first["company"], second["company"]) == (1.0, 0.0)
-    assert first["unmatched"] == 0.0
+    assert (first["agreed"], second["agreed"]) == (60 / 61, 0.0)
+    assert (first["periods"], first["line"], first["unmatched"]) == (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "label", "line"),
+    [
+        ("What was Acme's net income in 2023?", "Consolidated Statements of Income", "Net income", 1.0),
+        ("What was Acme's net income in 2023 and 2030?", "Consolidated Statements of Income", "Net income", 0.5),
+        ("What was Acme's net income in 2023?", "Quarterly results", "Net income", 0.0),
+        ("What was Acme's net income in 2023?", "Consolidated Statements of Income", "Gross profit", 0.0),
+        ("Who leads Acme?", "Consolidated Statements of Income", "Net income", 0.0),
+    ],
+)
+def test_a_line_asked_for_counts_by_the_periods_it_can_tell_of(
+    question: str, title: str, label: str, line: float
+) -> None:
+    row = hit_of(f"{label} 1,577 1,373", ACME, rerank=0.0, dense=0.5, bm25=1.0)
+    table = replace(row, chunk=replace(row.chunk, context=f"{ACME.title}\n{title}", kind="table"))
+    [found] = features(question, Reading((), ("Acme",)), [table])
+    assert dict(zip(FEATURES, found, strict=True))["line"] == line
+
+
+def test_more_than_two_periods_say_no_more_than_two() -> None:
+    hits = [hit_of("Debt was $4 million.", ACME, rerank=3.0, dense=0.8, bm25=4.0)]
+    told = [
+        dict(zip(FEATURES, features(question, Reading(()), hits)[0], strict=True))["periods"]
+        for question in ("debt", "debt in 2023", "debt in 2022 and 2023", "debt in 2021, 2022 and 2023")
+    ]
+    assert told == [0, 1, 2, 2]
+
+
+def test_a_passage_is_agreed_on_by_the_lower_of_its_ranks() -> None:
+    hit = hit_of("Debt was $4 million.", ACME, rerank=3.0)
+    legs = {"dense": LegRank(20, 0.4), "bm25": LegRank(3, 9.0)}
+    [row] = features("debt", Reading(()), [replace(hit, legs={**hit.legs, **legs})])
+    assert dict(zip(FEATURES, row, strict=True))["agreed"] == 60 / 80
 
 
 def test_a_question_that_asks_for_filings_there_are_none_of() -> None:
