@@ -9,7 +9,9 @@ from nupunkt import sent_spans
 from app.adapters.bm25 import tokens
 from app.evidence.citations import MARKERS, VERIFIED_SUPPORT, Cited, best_window
 from app.evidence.quotes import carries, support
+from app.evidence.statements import tells_of
 from app.question.companies import named_companies
+from app.question.periods import named_periods
 from app.types import Citation, Document, Hit, Unsupported
 
 FLAG = " (not supported)"
@@ -77,7 +79,10 @@ def _carries(sentence: str, marker: int, hits: Sequence[Hit], least: float = VER
 
 
 def _of_another(sentence: str, hit: Hit, hits: Sequence[Hit]) -> bool:
-    """Whether the sentence names companies, and the passage is of none of them and mentions none."""
+    """Whether the sentence names companies, or periods, and the passage is of none of them and mentions none."""
+    periods = named_periods(sentence)
+    if periods and not any(tells_of(hit.chunk, period) for period in periods):
+        return True
     filings = [Document(each.chunk.document_id, "", each.chunk.meta, 0, 0) for each in hits]
     named = named_companies(sentence, filings)
     return bool(named) and not named & {hit.chunk.meta.company, *named_companies(hit.chunk.searchable, filings)}

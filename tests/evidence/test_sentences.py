@@ -111,3 +111,21 @@ async def test_a_passage_of_another_company_than_the_sentence_names_carries_noth
         assert marked == text
         cited = await cite(text, hits, Tools(await fake_ports()))
         assert bool(judged(cited, hits, "drop").text) == stands, text
+
+
+async def test_a_passage_of_another_period_than_the_sentence_names_carries_nothing() -> None:
+    def told(n: int, text: str, form: str, quarter: str, end: str) -> Hit:
+        meta = replace(META, form=form, fiscal_year=2024, fiscal_period=quarter, period_end=end)
+        return Hit(Chunk(f"c{n}", f"d{n}", n, n, 0, len(text), text, "", "text", None, meta), n, 1.0)
+
+    hits = (
+        told(1, "Net income was $96 million.", "10-K", "FY", "2024-12-31"),
+        told(2, "Net income was $23 million.", "10-Q", "Q2", "2024-06-30"),
+    )
+    for text, stands in (
+        ("Net income in 2024 was $96 million [1].", True),
+        ("Net income in the second quarter of 2024 was $96 million [1].", False),
+        ("Net income in the second quarter of 2024 was $23 million [2].", True),
+    ):
+        cited = await cite(text, hits, Tools(await fake_ports()))
+        assert bool(judged(cited, hits, "drop").text) == stands, text
