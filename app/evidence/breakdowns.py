@@ -16,6 +16,8 @@ _ASKED = re.compile(
 _LEAST_ROWS = 3
 """A total and two parts; fewer break nothing down."""
 _MOST_ROWS = 10
+_CAPTION = 300
+"""Characters above the first row that may say what the table is: `Net sales by region are as follows:`."""
 _PRIOR = 0.2
 """Weight of the passage's rank beside the share of the question that its table holds, as for single statements."""
 
@@ -54,11 +56,14 @@ def _is_total(one: Statement) -> bool:
 
 
 def _worth(subject: Subject, rows: Sequence[Statement]) -> float:
-    """The share of the subject's weight in the rows and their headings.
+    """The share of the subject's weight in the rows, their headings and the lines right above them.
 
     A total says that the rows are its parts, and so does one label, which names what is broken down.
     """
-    terms = heading_terms(rows[0].chunk).union(*(one.terms for one in rows))
+    chunk, start = rows[0].chunk, rows[0].unit.start
+    terms = heading_terms(chunk).union(
+        tokens(chunk.text[max(0, start - _CAPTION) : start]), *(one.terms for one in rows)
+    )
     held = sum(weight for term, weight in subject.weights.items() if term in terms)
     return (
         held / sum(subject.weights.values())

@@ -103,7 +103,7 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
     if page is not None and stored and not carries(quote, sentence, chunk.unit):
         span = _window_above(sentence, page.text, chunk.start) or span
         quote = page.text[slice(*span)]
-    carried = support(sentence, quote, chunk.context)
+    carried = support(sentence, quote, f"{chunk.context} {_heading(hit, start)}")
     return Citation(
         marker=marker,
         document_id=chunk.document_id,
@@ -125,6 +125,14 @@ def _citation(text: str, claim: _Claim, marker: int, hit: Hit, page: Page | None
         ocr=page is not None and page.ocr,
         kind=chunk.kind,
     )
+
+
+def _heading(hit: Hit, start: int) -> str:
+    """Of a table's row, its scale and the nearest line above it that has no figure: `In millions Net sales:`."""
+    if hit.chunk.kind != "table":
+        return ""
+    above = (line for line in reversed(hit.chunk.text[:start].splitlines()) if line.strip() and not numbers(line))
+    return f"{hit.chunk.unit or ''} {next(above, '')}"
 
 
 def best_window(sentence: str, hit: Hit) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 
 from nupunkt import sent_spans
 
@@ -84,6 +85,7 @@ _NUMBER_WORD = re.compile(
 )
 _HEADING = re.compile(r".*:|(?:[A-Z][A-Za-z&,-]*|and|of|the)(?: (?:[A-Z][A-Za-z&,-]*|and|of|the)){0,4}", re.DOTALL)
 """A line of a table above rows of their own: "Earnings per share:", "North America"."""
+_NOTE = re.compile(r"\(\d\d?\)")
 _SYNONYM = 0.5
 _QUARTER = {"three", "thirteen"}
 
@@ -126,7 +128,7 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
     for marker, hit in enumerate(passages, start=1):
         table, group = hit.chunk.kind == "table", ""
         for unit in units(hit.chunk):
-            row = _row(unit.text, table)
+            row = _row(unit.text, hit.chunk)
             told = not table or _is_sentence(unit.text)
             if row is None and (not told or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
                 group = unit.text if table and _HEADING.fullmatch(unit.text) else ""
@@ -147,14 +149,27 @@ def _is_sentence(line: str) -> bool:
     return len(line.split()) >= _FEWEST and line.endswith(".") and bool(_SENTENCE.fullmatch(line))
 
 
-def _row(text: str, table: bool) -> Row | None:
-    """Outside a table, a line that ends in one plain number may as well be an entry of a list of contents."""
+def _row(text: str, chunk: Chunk) -> Row | None:
+    """Outside a table, a line that ends in one plain number may as well be an entry of a list of contents.
+
+    In one, a bracketed number more than there are columns is a footnote's: `Online (1) 51,129 51,096`.
+    """
+    table = chunk.kind == "table"
     if not table and len(text) > 200:
         return None
     row = read_row(text)
-    if row and not table and len(row.values) == 1 and row.values[0].isdigit():
+    if row is None or _are_years(row.values):
         return None
-    return row
+    if not table:
+        return None if len(row.values) == 1 and row.values[0].isdigit() else row
+    noted = len(row.values) == len(chunk.columns) + 1 and _NOTE.fullmatch(row.values[0])
+    return Row(row.label, row.values[1:]) if noted and len(row.values) > 1 else row
+
+
+def _are_years(values: Sequence[str]) -> bool:
+    """Whether they are a heading's, `Net sales (millions) 2022 2021`."""
+    years = [int(value) for value in values if _YEAR.fullmatch(value)]
+    return len(years) == len(values) > 1 and all(abs(a - b) == 1 for a, b in pairwise(years))
 
 
 def core_question(text: str) -> str:

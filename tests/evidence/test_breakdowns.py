@@ -53,3 +53,18 @@ def test_two_rows_break_nothing_down() -> None:
     assert (
         labels("What was the revenue breakdown in 2022?", table("Pumps 70 60\nTotal revenue 70 60", "Revenue", 1)) == []
     )
+
+
+def test_the_line_above_a_table_says_what_it_breaks_down() -> None:
+    statement = table("Pump revenue 90 80\nValve revenue 10 15\nTotal revenue 100 95", "Statements of Income", 1)
+    groups = table(
+        "Revenue by similar customers (in millions):\n2022 2021\nMills 60 50\nFarms 30 30\nTowns 10 15\nTotal 100 95",
+        "Note 8",
+        2,
+    )
+    assert labels("What was the revenue breakdown by similar customers in 2022?", statement, groups) == [
+        "Mills",
+        "Farms",
+        "Towns",
+        "Total",
+    ]

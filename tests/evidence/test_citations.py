@@ -59,6 +59,17 @@ async def test_a_quote_grows_to_hold_all_numbers_of_its_sentence() -> None:
     assert len(citation.boxes) == 2
 
 
+async def test_the_heading_above_a_row_counts_as_context_and_not_as_quote() -> None:
+    page = page_of(1, "Revenue from outside customers:\nPumps 40 30\nValves 20 10\nMachines rented:\nPumps 4 3")
+    hits = [hit_on(page, 0, "table")]
+    made = await cite("Machines rented: Pumps: 4 [1].", hits, Tools(await fake_ports(pages={"acme-1": (page,)})))
+    assert [(each.quote, each.verified) for each in made.citations] == [("Pumps 4 3", True)]
+    made = await cite(
+        "Revenue from outside customers: Pumps: 4 [1].", hits, Tools(await fake_ports(pages={"acme-1": (page,)}))
+    )
+    assert [each.verified for each in made.citations] == [False]
+
+
 async def test_a_number_that_is_not_in_the_passage_is_not_verified() -> None:
     [citation] = (await cited("Net sales rose 9% to $1,577 million [1].")).citations
     assert not citation.verified

@@ -264,3 +264,13 @@ def test_a_sentence_beside_a_table_is_a_statement_and_its_headings_are_none() ->
 def test_whole_sentences(text: str, whole: bool) -> None:
     [statement] = statements([hit(text)])
     assert is_whole(statement) is whole
+
+
+def test_a_footnotes_number_is_no_value_and_years_alone_are_no_row() -> None:
+    text = "Net sales (millions) 2022 2021\nOnline (1) 51 50\nOther (6) 61 27\nLoss (3) (2)"
+    found = statements([hit(text, "table", COLUMNS)])
+    assert [(s.row.label, s.row.values) for s in found if s.row] == [
+        ("Online", ("51", "50")),
+        ("Other", ("61", "27")),
+        ("Loss", ("(3)", "(2)")),
+    ]
