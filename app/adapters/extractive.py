@@ -30,8 +30,10 @@ from app.evidence.statements import (
     tells_amount,
     tells_of,
 )
+from app.evidence.telling import is_topic, on_topic, only_points, suits
 from app.evidence.wording import worded
 from app.ports import Embedder
+from app.question.aims import Aim, aim_of
 from app.question.companies import strangers
 from app.types import Generation, OpKind, Prompt
 
@@ -50,6 +52,8 @@ class Draft:
     short: list[Statement]
     rough: Scores
     covered: Scores
+    aim: Aim | None
+    """What is to be told beside rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,14 @@ class ExtractiveGenerator:
     """Share of the best score that a further statement needs."""
     keep_row: float = 0.95
     """The same after a row, which mostly is the whole answer."""
+    keep_told: float = 0.6
+    """The same for sentences of a cause, an event or a discussion, of the best sentence's score."""
+    told: float = 0.6
+    """Weight of a sentence that tells what is wanted: a cause, an event, something said of figures."""
+    topic: float = 0.25
+    """Share of what the question is about that such a sentence names."""
+    elsewhere: float = 0.8
+    """Weight against a sentence that only points elsewhere in the filing, or is about the filing itself."""
     least: float = 0.5
     """Coverage and cosine together below which a statement is no answer."""
 
@@ -116,6 +128,8 @@ class ExtractiveGenerator:
         scores, evidence = await self._scored(question, draft)
         ranked = [(draft.short[i], float(scores[i]), float(evidence[i])) for i in np.argsort(-scores, kind="stable")]
         chosen = self._chosen(ranked, draft.subject)
+        if chosen and draft.aim:
+            chosen = self._told(ranked, chosen, draft.subject, draft.aim)
         chosen = [*chosen, *self._further(question, draft.subject, ranked, chosen)]
         if chosen and (parts := await asyncio.to_thread(breakdown, question, draft.subject, draft.pool)):
             chosen = parts
@@ -147,8 +161,23 @@ class ExtractiveGenerator:
         rough += self.whole * np.array([is_whole(s) for s in pool])
         if AMOUNT.search(question):
             rough += self.amount * np.array([tells_amount(s) for s in pool])
-        best = np.argsort(-rough, kind="stable")[: self.shortlist]
-        return Draft(subject, pool, [pool[i] for i in best], rough[best], covered[best])
+        aim = aim_of(question)
+        if aim is not None:
+            topic = [on_topic(subject, s) for s in pool]
+            rough += self.told * np.array(
+                [share and share * suits(s, aim) for s, share in zip(pool, topic, strict=True)]
+            )
+        rough -= self.elsewhere * np.array([only_points(s) for s in pool])
+        best = self._short(np.argsort(-rough, kind="stable"), pool, aim)
+        return Draft(subject, pool, [pool[i] for i in best], rough[best], covered[best], aim)
+
+    def _short(self, order: npt.NDArray[np.intp], pool: Sequence[Statement], aim: Aim | None) -> list[int]:
+        """The first of this order; where something is to be told, sentences are most of them."""
+        if aim is None:
+            return [int(i) for i in order[: self.shortlist]]
+        rows = [int(i) for i in order if pool[i].row is not None][: self.shortlist // 3]
+        told = [int(i) for i in order if pool[i].row is None][: self.shortlist - len(rows)]
+        return [*rows, *told]
 
     def _chosen(self, ranked: Sequence[tuple[Statement, float, float]], subject: Subject) -> list[Statement]:
         """The best and those near it that say something else; of several companies or lines named, each one's best."""
@@ -164,6 +193,25 @@ class ExtractiveGenerator:
             if all(overlap(statement, other) < 0.6 for other in chosen):
                 chosen.append(statement)
         return chosen
+
+    def _told(
+        self, ranked: Sequence[tuple[Statement, float, float]], chosen: Sequence[Statement], subject: Subject, aim: Aim
+    ) -> list[Statement]:
+        """The rows chosen, or the best that is of the topic, then the best sentences that tell what is wanted."""
+        rows = [s for s in chosen if s.row is not None]
+        rows = rows or [s for s, _, _ in ranked if is_topic(subject, s) and columns_of(s, "", subject.periods)][:1]
+        told = [
+            (s, score)
+            for s, score, evidence in ranked
+            if evidence >= self.least and on_topic(subject, s) >= self.topic and suits(s, aim)
+        ]
+        found: list[Statement] = []
+        for statement, score in told:
+            if len(found) == self.most or score < self.keep_told * told[0][1]:
+                break
+            if all(overlap(statement, other) < 0.6 for other in found):
+                found.append(statement)
+        return [*rows, *found] if found else list(chosen)
 
     def _further(
         self,

@@ -15,12 +15,14 @@ from app.computing.changes import Change, asked_change
 from app.computing.finding import numbered
 from app.computing.formulas import asked_formula
 from app.computing.lookups import Looked, asked_lookup
+from app.computing.parts import asked_part
 from app.computing.ratios import Computing, computing
 from app.errors import LimitExceeded, Timeout
 from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
 from app.evidence.statements import plain
 from app.evidence.wording import worded
+from app.question.aims import aim_of
 from app.question.companies import named_companies, without_names
 from app.question.decomposition import SubQuestion, decompose
 from app.question.periods import Period
@@ -34,6 +36,8 @@ from app.types import Answer, Condition, Document, Hit, Question
 STOPPED = (LimitExceeded, Timeout)
 _READ = 10
 """Passages read for whom they name, even where fewer are asked for."""
+_POOL = 50
+"""Passages looked through for prose."""
 _SERIES = 20
 """Passages of each filing read for a line that all of them print."""
 _SHOWN = 20
@@ -75,6 +79,9 @@ class Controller:
         if looked is not None and looked.whole:
             return _among(looked.answer, await self._first(), self.question.k)
         series = await self._series(parts) if parts else []
+        if series and aim_of(self.question.text) and self.tools.ports.generator.purposes is not None:
+            rows = zip(parts, series, strict=True)
+            series = await together([self.open_part(part, self.question.k, _looked(row)) for part, row in rows])
         return joined(series, self.question.k) if series else looked
 
     async def evidence(self, parts: Sequence[SubQuestion]) -> list[list[Hit]]:
@@ -99,7 +106,7 @@ class Controller:
         return parts[: self.question.k] if self.question.k > 1 else []
 
     async def computed(self, question: Question) -> Answer | None:
-        """None where no ratio or growth of one company is asked for, or a number that it needs was not found."""
+        """None where no ratio, growth or part of one company is asked for, or a number that it needs was not found."""
         reading = read(question.text, self.catalogue)
         companies = reading.companies
         ends = {document.meta.period_end for document in self.catalogue if document.id in reading.documents}
@@ -110,7 +117,11 @@ class Controller:
         plan: Computing | Change | None = asked_change(question.text, companies, self.catalogue)
         if formula := asked_formula(without_names(question.text, companies), current):
             plan = computing(formula, [document for document in self.catalogue if document.meta.company in companies])
-        return None if plan is None else await plan.answer(question, self.actions)
+        if plan is not None:
+            return await plan.answer(question, self.actions)
+        filings = [document for document in self.catalogue if document.id in reading.documents]
+        part = asked_part(question.text, companies, filings)
+        return None if part is None else await part.answer(question, self.actions)
 
     async def looked_up(self, question: Question, documents: Sequence[str], *, whole: bool = False) -> Looked | None:
         """Lines of the statements that it names; None where it names none of one company, or they were not found.
@@ -196,10 +207,11 @@ class Controller:
     async def open_part(self, part: SubQuestion, room: int, looked: Looked | None) -> Finding:
         """What the generator says of a part that rules do not answer exactly."""
         hits: list[Hit] = []
-        asked = replace(self.question, text=part.text, k=room)
+        asked, to_tell = replace(self.question, text=part.text, k=room), aim_of(part.text) is not None
         try:
-            hits = await self._searched(part, asked)
-            return Finding(part.about, _led(looked, await answer_if_held(asked, hits, self.actions.tools), room))
+            hits = await self._searched(part, asked, prose=looked is not None and to_tell)
+            rest = await answer_if_held(asked, hits, self.actions.tools)
+            return Finding(part.about, _led(looked, rest, room, to_tell=to_tell))
         except STOPPED as error:
             return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
 
@@ -211,13 +223,16 @@ class Controller:
         companies = read(self.question.text, self.catalogue).companies
         return len(companies) == 1 and asked_formula(without_names(self.question.text, companies)) is not None
 
-    async def _searched(self, part: SubQuestion, asked: Question, *, broad: bool = True) -> list[Hit]:
+    async def _searched(
+        self, part: SubQuestion, asked: Question, *, broad: bool = True, prose: bool = False
+    ) -> list[Hit]:
         if part.documents:
             named = Condition("document_id", "$in", part.documents)
             asked = replace(asked, where=asked.where.narrowed(named))
 
         async def work() -> list[Hit]:
             hits = await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools)
+            hits = _prose(hits) if prose else hits
             return (_broad(hits) if broad else hits)[: asked.k]
 
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
@@ -233,7 +248,8 @@ class Controller:
             if self.follow == "direction":
                 hits = await self._along()
                 return await answer_if_held(self.question, hits, self.tools)
-            first = await self._first()
+            to_tell = aim_of(self.question.text) is not None
+            first = await self._first(prose=looked is not None and to_tell)
             hits = first[: self.question.k]
             if (lead := await self._lead(first)) is not None:
                 found = await self._hop(hits, lead)
@@ -244,7 +260,7 @@ class Controller:
             if looked is None:
                 return await answer_if_held(self.question, hits, self.tools)
             rest = await answer_if_held(self.question, hits, self.actions.tools)
-            return told(_led(looked, rest, self.question.k), self.tools)
+            return told(_led(looked, rest, self.question.k, to_tell=to_tell), self.tools)
         except STOPPED as error:
             return abstain("limit", hits, self.actions.stopped(error))
 
@@ -253,11 +269,13 @@ class Controller:
         hops = self.max_hops if beyond else 0
         return await along(self.question, self.actions, hops=hops, least=self.least_residual)
 
-    async def _first(self) -> list[Hit]:
-        wide = replace(self.question, k=max(self.question.k, _READ))
+    async def _first(self, *, prose: bool = False) -> list[Hit]:
+        """Where only prose is wanted, rows are known already."""
+        k = max(self.question.k, _READ)
 
         async def work() -> list[Hit]:
-            return await Retrieval().best(wide, self.actions.tools)
+            hits = await Retrieval().best(replace(self.question, k=_POOL if prose else k), self.actions.tools)
+            return _prose(hits)[:k] if prose else hits
 
         return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)
 
@@ -302,14 +320,23 @@ def _among(answer: Answer, hits: Sequence[Hit], k: int) -> Answer:
     return replace(answer, passages=numbered([*answer.passages, *hits])[: max(k, len(answer.passages))])
 
 
-def _led(looked: Looked | None, rest: Answer, k: int) -> Answer:
-    """The rest of an answer behind what was looked up; not where it has numbers and no other ones."""
+def _looked(row: Finding) -> Looked | None:
+    return None if row.answer.abstained else Looked(row.answer, whole=False)
+
+
+def _led(looked: Looked | None, rest: Answer, k: int, *, to_tell: bool) -> Answer:
+    """The rest of an answer behind what was looked up; where rows alone are wanted, not without any other number."""
     if looked is None:
         return rest
     said = numbers(MARKERS.sub("", rest.text))
-    if said and said <= numbers(looked.answer.text):
+    if said and said <= numbers(looked.answer.text) and not to_tell:
         return _among(looked.answer, rest.passages, k)
     return joined([Finding("", looked.answer), Finding("", rest)], k)
+
+
+def _prose(hits: Sequence[Hit]) -> list[Hit]:
+    """Those that are no tables, all where every one is."""
+    return in_order([hit for hit in hits if hit.chunk.kind != "table"]) or list(hits)
 
 
 def _broad(hits: Sequence[Hit]) -> list[Hit]:

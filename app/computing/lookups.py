@@ -12,18 +12,18 @@ from app.computing.operands import Operand, restated
 from app.computing.ratios import Computing
 from app.evidence.citations import cite
 from app.evidence.statements import core_question
+from app.question.aims import aim_of
 from app.question.companies import without_names
 from app.question.lines import LINES, named_lines
 from app.question.periods import Period, named_periods, without_periods
 from app.question.reading import reporting
 from app.types import Answer, Document, Question
 
-_REASONS = re.compile(
-    r"\b(?:why|drivers?|factors?|influenc\w+|reasons?|explain\w*|polic(?:y|ies)|risks?|legal|discussions?|relate[sd]?"
-    r"|relationship|correlat\w+|align\w*|expect\w*|outlook|guidance|forecast\w*|how many (?:times|people|employees))\b",
+_NO_LINES = re.compile(
+    r"\b(?:polic(?:y|ies)|risks?|legal|expect\w*|outlook|guidance|forecast\w*|how many (?:times|people|employees))\b",
     re.IGNORECASE,
 )
-"""What wants prose, whatever line it names."""
+"""What wants no line, whatever line it names."""
 _BESIDE = re.compile(
     r"\b(?:chang\w+|increas\w+|decreas\w+|gr[eo]w\w*|declin\w+|shift\w*|levels|trends?|evolv\w+|fluctuat\w+|vari\w+"
     r"|differ\w*|prior|previous|earlier)\b",
@@ -108,9 +108,9 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
     core = without_names(core_question(question), companies)
     lines = named_lines(core)
     named = named_periods(question)
-    if not lines or not filings or _REASONS.search(core):
+    if not lines or not filings or _NO_LINES.search(core):
         return None
-    chosen = _chosen(named, filings)
+    chosen = periods_meant(named, filings)
     terms = tuple(Term(key, period) for key, _, _ in lines for period in chosen)
     if not terms or len(terms) > _MOST_TERMS:
         return None
@@ -120,12 +120,12 @@ def asked_lookup(question: str, companies: Sequence[str], filings: Sequence[Docu
         terms,
         tuple(reports.values()),
         len(named) < 2 and bool(_BESIDE.search(core)),
-        not _rest(core, lines, named),
+        aim_of(core) is None and not _rest(core, lines, named),
         f"{scale['scale'].lower()}s" if scale else "",
     )
 
 
-def _chosen(named: Sequence[Period], filings: Sequence[Document]) -> list[Period]:
+def periods_meant(named: Sequence[Period], filings: Sequence[Document]) -> list[Period]:
     """The periods as they are named, or the days on which filings that may be for them end.
 
     Days stand for a quarter, and for a year of which there are quarterly filings alone.

@@ -33,8 +33,8 @@ _SAME = (
     ("headcount", "employees", "staff", "workforce"),
     ("debt", "borrowings", "notes payable"),
     ("lawsuit", "litigation", "legal proceedings"),
-    ("takeover", "acquisition", "business combination"),
-    ("divestiture", "sale of business", "disposition", "spin off"),
+    ("takeover", "acquisition", "acquire", "acquired", "business combination"),
+    ("divestiture", "divestment", "divest", "sale of business", "disposition", "spin off"),
 )
 
 

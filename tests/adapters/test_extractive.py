@@ -187,3 +187,61 @@ async def test_scoring_many_passages_leaves_the_event_loop_free() -> None:
     await ask("What were net sales of unit 7?", passages)
     beating.cancel()
     assert beats > 5
+
+
+CAUSES = hit(
+    "\n\n".join(
+        (
+            "Pump sales are a measure that we follow closely.",
+            "Pump sales may vary as a result of many factors.",
+            "Pump sales rose in 2022, primarily due to a long drought.",
+            "Wages rose in 2022, primarily due to a new contract.",
+            "See Note 4 for a discussion of why pump sales changed.",
+        )
+    ),
+    2,
+)
+
+
+async def test_a_cause_is_told_behind_the_row_and_nothing_that_is_none() -> None:
+    table = hit("Pump sales 40 30\nWages 12 11", 1, kind="table")
+    asked = "What was the main driver of the change in pump sales in 2022?"
+    first, *rest = (await ask(asked, (table, CAUSES))).text.splitlines()
+    assert first.startswith("Pump sales: 40")
+    assert rest[0] == "Pump sales rose in 2022, primarily due to a long drought. [2]"
+    assert not any("Wages" in line or "Note 4" in line for line in rest)
+
+
+async def test_an_event_goes_before_its_accounting() -> None:
+    text = "\n\n".join(
+        (
+            "The costs of acquisitions are expensed as they are incurred.",
+            "In May 2022 we acquired Tern Foods for $30 million in cash.",
+            "Refer to Note 3 for details of acquisitions.",
+        )
+    )
+    found = (await ask("Did Orrin announce any acquisitions in 2022?", (hit(text, 1),))).text
+    assert found.splitlines()[0] == "In May 2022 we acquired Tern Foods for $30 million in cash. [1]"
+    assert "Note 3" not in found
+
+
+async def test_what_is_said_of_figures_follows_them() -> None:
+    table = hit("Inventories 40 30\nTotal assets 90 80", 1, kind="table")
+    text = "\n\n".join(
+        (
+            "We raised inventories of pumps by a third to supply a second warehouse.",
+            "Our results depend on many things, and any one or more of these risks may harm us.",
+        )
+    )
+    asked = "How do inventories in 2022 relate to the discussion of the supply of pumps?"
+    assert (await ask(asked, (table, hit(text, 2)))).text.splitlines() == [
+        "Inventories: 40 [1], for Year ended December 31, 2022 [1].",
+        "We raised inventories of pumps by a third to supply a second warehouse. [2]",
+    ]
+
+
+async def test_a_reference_loses_to_what_it_refers_to() -> None:
+    text = "Leaking valves: see the discussion of leaking valves in Note 4.\n\nLeaking valves stopped two mills."
+    assert (await ask("What about leaking valves?", (hit(text, 1),))).text.startswith(
+        "Leaking valves stopped two mills."
+    )
