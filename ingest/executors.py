@@ -87,6 +87,13 @@ class ProcessPool(Generic[A, R]):
             worker.stop()
             raise
 
+    def rest(self) -> None:
+        """Ends the processes that have nothing to do; what comes next starts one anew."""
+        for _ in range(self._idle.qsize()):
+            worker = self._idle.get_nowait()
+            worker.discard()
+            self._idle.put_nowait(worker)
+
     def close(self) -> None:
         """Ends every process, at once."""
         for worker in self._workers:

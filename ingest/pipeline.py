@@ -87,6 +87,11 @@ class Options:
         return self.timeout_s or 60.0 + 3.0 * size / 2**20
 
 
+def open_parsers(options: Options) -> ProcessPool[Job, Parsed]:
+    """To be closed."""
+    return ProcessPool(parse, options.workers, memory_bytes=options.memory_bytes)
+
+
 def document_id(stem: str, tenant: str, sha256: str) -> str:
     digest = hashlib.sha256(f"{tenant}\n{sha256}".encode()).hexdigest()
     return f"{slug(stem)}-{digest[:10]}"
@@ -104,7 +109,9 @@ class Batch:
         chunker: Chunker,
         options: Options,
         report: Callable[[Outcome], None],
+        parsers: ProcessPool[Job, Parsed] | None = None,
     ) -> None:
+        """`parsers` are lent, and stay for the next run; without, the run has its own."""
         self.tally = Tally()
         self.removed: list[Document] = []
         """Records that an earlier run had left unfinished and this one did not finish."""
@@ -113,7 +120,8 @@ class Batch:
         self._options = options
         self._report = report
         self._registry = Registry((), options.tenant)
-        self._pool: ProcessPool[Job, Parsed] = ProcessPool(parse, options.workers, memory_bytes=options.memory_bytes)
+        self._lent = parsers is not None
+        self._parsers = parsers or open_parsers(options)
         self._ahead = asyncio.Semaphore(options.workers + _AHEAD)
         self._unread: set[str] = set()
         self._taken: set[str] = set()
@@ -135,7 +143,8 @@ class Batch:
             except BaseExceptionGroup as group:
                 raise _first(group) from None
             finally:
-                self._pool.close()
+                if not self._lent:
+                    self._parsers.close()
         if self._index:
             await self._sweep()
 
@@ -226,7 +235,7 @@ class Batch:
             if captioning:
                 captions, cost = await captioning.captions(file.path, self._options.time_limit(file.size))
                 job = replace(job, captions=captions)
-            parsed = await self._pool.run(
+            parsed = await self._parsers.run(
                 job,
                 self._options.time_limit(file.size),
                 lambda pictures: self.tally.pictures.update({job.document_id: pictures}),

@@ -110,6 +110,26 @@ async def test_a_process_is_replaced_after_its_share_of_files() -> None:
         pool.close()
 
 
+async def test_one_that_rests_is_started_anew_when_there_is_work(tmp_path: Path) -> None:
+    pool = ProcessPool(perform, 2)
+    try:
+        first = int(await pool.run("pid", 20))
+        pool.rest()
+        with pytest.raises(ProcessLookupError):
+            os.kill(first, 0)
+        assert int(await pool.run("pid", 20)) != first
+        seen = tmp_path / "seen"
+        working = asyncio.create_task(pool.run(f"note {seen}", 20))
+        while not seen.exists():  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.02)
+        pool.rest()
+        await asyncio.sleep(0.1)
+        assert not working.done(), "what is at work is left alone"
+        working.cancel()
+    finally:
+        pool.close()
+
+
 async def test_cancelling_ends_the_process(tmp_path: Path) -> None:
     pool = ProcessPool(perform, 1)
     try:

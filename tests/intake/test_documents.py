@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import multiprocessing
 import re
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from httpx import AsyncClient
 
@@ -47,6 +49,32 @@ async def test_an_upload_can_be_asked_about_when_its_job_is_done(tmp_path: Path,
     assert got["rag_ingest_pages_total"] == 2
     assert got["rag_ingest_queue"] == 0
     assert [path.name for path in (data / "uploads" / "filings").iterdir()] == ["owner.lock"]
+
+
+async def test_uploads_share_a_parser_until_one_of_them_fails_or_none_comes(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Starting one and loading its tagger takes longer than to parse a short filing."""
+
+    def parsers() -> set[int | None]:
+        return {child.pid for child in multiprocessing.active_children()} - before
+
+    before = {child.pid for child in multiprocessing.active_children()}
+    monkeypatch.setattr("ingest.intake._WARM_S", 2.0)
+    async with serving(data) as client:
+        assert (await ingested(client, "a.pdf", pdf(tmp_path, prose("Ombrell"))))["state"] == "done"
+        [first] = parsers()
+        assert (await ingested(client, "b.pdf", pdf(tmp_path, prose("its rival"))))["state"] == "done"
+        assert parsers() == {first}
+        assert (await ingested(client, "c.pdf", b"%PDF-1.7\nbroken"))["state"] == "failed"
+        assert parsers() == set()
+        assert (await ingested(client, "d.pdf", pdf(tmp_path, prose("its supplier"))))["state"] == "done"
+        assert len(parsers() - {first}) == 1
+        with anyio.fail_after(30):
+            while parsers():  # noqa: ASYNC110 - another process ends
+                await anyio.sleep(0.1)
+        assert (await ingested(client, "e.pdf", pdf(tmp_path, prose("its lender"))))["state"] == "done"
+    assert parsers() == set()
 
 
 async def test_without_an_index_it_begins_with_an_empty_one(tmp_path: Path) -> None:
