@@ -28,7 +28,8 @@ from evals.reports.tables import fraction, markdown
 from evals.statistics import Paired, bootstrap, paired
 
 _POOL = 100
-WITHOUT, ALONE, RANKS, SCORES = "without", "cross-encoder alone", "reciprocal ranks", "standard scores"
+WITHOUT, LEGS, ALONE = "without", "without, standard scores", "cross-encoder alone"
+RANKS, SCORES = "reciprocal ranks", "standard scores"
 _RERANK = "rerank"
 
 
@@ -171,6 +172,7 @@ def _orders(found: Candidates, scores: Sequence[float]) -> dict[str, list[str]]:
     legs = {name: _leg(graded, name) for name in sorted({name for hit in graded for name in hit.legs})}
     ranked = {
         WITHOUT: list(found.hits),
+        LEGS: standardised(found.hits),
         ALONE: legs[_RERANK],
         RANKS: rrf(legs),
         SCORES: standardised(graded),
