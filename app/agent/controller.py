@@ -30,6 +30,7 @@ from app.question.reading import read
 from app.question.topics import followed
 from app.retrieval.fusion import in_order
 from app.retrieval.search import Retrieval
+from app.retrieval.widening import SPARE, widened
 from app.tools import Tools, together
 from app.types import Answer, Condition, Document, Hit, Question
 
@@ -77,7 +78,7 @@ class Controller:
             return computed
         looked = await self.looked_up(self.question, (), whole=bool(parts))
         if looked is not None and looked.whole:
-            return _among(looked.answer, await self._first(), self.question.k)
+            return await self._backed(looked.answer, await self._first(), self.question.k)
         series = await self._series(parts) if parts else []
         if series and aim_of(self.question.text) and self.tools.ports.generator.purposes is not None:
             rows = zip(parts, series, strict=True)
@@ -93,7 +94,7 @@ class Controller:
             return [await self._along()]
         hits = await self._first()
         if (lead := await self._lead(hits)) is None:
-            return [hits[: self.question.k]]
+            return [hits]
         rest = [hit for hit in hits if hit.chunk.id != lead.hit.chunk.id]
         part = self._of(lead)
         return [[lead.hit, *rest], await self._searched(part, replace(self.question, text=part.text))]
@@ -182,9 +183,8 @@ class Controller:
         return Finding(part.about, Answer(cited.text, cited.citations, tuple(passages), notes=cited.notes))
 
     async def _found_by(self, words: str, part: SubQuestion) -> list[Hit]:
-        return await self._searched(
-            replace(part, text=words), replace(self.question, text=words, k=_SERIES), broad=False
-        )
+        asked = replace(self.question, text=words, k=_SERIES)
+        return (await self._searched(replace(part, text=words), asked, broad=False))[:_SERIES]
 
     async def part(self, part: SubQuestion, room: int) -> Finding:
         """Computed, or answered from `room` passages of its own; at a limit not answered."""
@@ -202,7 +202,14 @@ class Controller:
         looked = await self.looked_up(asked, part.documents)
         if looked is None or not looked.whole:
             return looked
-        return Finding(part.about, _among(looked.answer, await self._searched(part, asked), room))
+        return Finding(part.about, await self._backed(looked.answer, await self._searched(part, asked), room))
+
+    async def _backed(self, answer: Answer, hits: Sequence[Hit], k: int) -> Answer:
+        """The answer with what was searched for the question behind its own passages, k together."""
+        own = {hit.chunk.id for hit in answer.passages}
+        others = [hit for hit in hits if hit.chunk.id not in own]
+        passages = await widened(others, self.actions.tools, k, read=answer.passages)
+        return replace(answer, passages=tuple(in_order(passages)))
 
     async def open_part(self, part: SubQuestion, room: int, looked: Looked | None) -> Finding:
         """What the generator says of a part that rules do not answer exactly."""
@@ -213,7 +220,7 @@ class Controller:
             rest = await answer_if_held(asked, hits, self.actions.tools)
             return Finding(part.about, _led(looked, rest, room, to_tell=to_tell))
         except STOPPED as error:
-            return Finding(part.about, abstain("limit", hits, self.actions.stopped(error)))
+            return Finding(part.about, abstain("limit", hits[:room], self.actions.stopped(error)))
 
     def _asks_for_one_value(self) -> bool:
         """Whether something is to be computed over all parts, such as the growth from one year to another.
@@ -233,7 +240,7 @@ class Controller:
         async def work() -> list[Hit]:
             hits = await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools)
             hits = _prose(hits) if prose else hits
-            return (_broad(hits) if broad else hits)[: asked.k]
+            return (_broad(hits) if broad else hits)[: SPARE * asked.k]
 
         arguments = {"query": part.text, "documents": part.documents[:_SHOWN]}
         return await self.actions.take("search", arguments, f"{part.about} is to be searched by itself", work, ids)
@@ -249,9 +256,8 @@ class Controller:
                 hits = await self._along()
                 return await answer_if_held(self.question, hits, self.tools)
             to_tell = aim_of(self.question.text) is not None
-            first = await self._first(prose=looked is not None and to_tell)
-            hits = first[: self.question.k]
-            if (lead := await self._lead(first)) is not None:
+            hits = await self._first(prose=looked is not None and to_tell)
+            if (lead := await self._lead(hits)) is not None:
                 found = await self._hop(hits, lead)
                 whole = joined(found, self.question.k)
                 if not found[-1].answer.abstained or self.tools.ports.generator.purposes is None:
@@ -262,7 +268,7 @@ class Controller:
             rest = await answer_if_held(self.question, hits, self.actions.tools)
             return told(_led(looked, rest, self.question.k, to_tell=to_tell), self.tools)
         except STOPPED as error:
-            return abstain("limit", hits, self.actions.stopped(error))
+            return abstain("limit", hits[: self.question.k], self.actions.stopped(error))
 
     async def _along(self) -> list[Hit]:
         beyond = not self.question_signal or points_beyond(self.question.text)
@@ -271,7 +277,7 @@ class Controller:
 
     async def _first(self, *, prose: bool = False) -> list[Hit]:
         """Where only prose is wanted, rows are known already."""
-        k = max(self.question.k, _READ)
+        k = max(SPARE * self.question.k, _READ)
 
         async def work() -> list[Hit]:
             hits = await Retrieval().best(replace(self.question, k=_POOL if prose else k), self.actions.tools)
@@ -283,6 +289,7 @@ class Controller:
         """Whom to follow; None where the question is about whom it names, or the evidence leads nowhere else."""
         if not self.max_hops or (self.question_signal and not points_beyond(self.question.text)):
             return None
+        hits = hits[: max(self.question.k, _READ)]
         found = [lead for lead in leads(self.question.text, hits, self.catalogue) if lead.score >= self.least_lead]
         if not found:
             return None

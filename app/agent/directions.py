@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.agent.actions import Actions
 from app.agent.hops import residual
 from app.retrieval.fusion import in_order
+from app.retrieval.widening import SPARE
 from app.types import FloatArray, Hit, Leg, Question
 
 _READ = 5
@@ -12,7 +13,9 @@ _READ = 5
 
 
 async def along(question: Question, actions: Actions, *, hops: int, least: float) -> list[Hit]:
-    """The k best passages of the last of at most `hops` + 1 dense searches, then those that led there; ranks from 1.
+    """The best passages of the last of at most `hops` + 1 dense searches, those that led there ending the first k.
+
+    More of the last follow, for the places of those that are read as one; ranks from 1.
 
     The first passage in rank order whose residual has a norm of at least `least` is followed, none twice.
     """
@@ -21,7 +24,7 @@ async def along(question: Question, actions: Actions, *, hops: int, least: float
     followed: list[Hit] = []
     read: set[str] = set()
     for _ in range(hops):
-        fresh = [hit for hit in hits[:_READ] if hit.chunk.id not in read]
+        fresh = [hit for hit in hits[: min(_READ, question.k)] if hit.chunk.id not in read]
         read |= {hit.chunk.id for hit in fresh}
         found = await _opening(fresh, query, least, actions)
         if found is None:
@@ -30,8 +33,8 @@ async def along(question: Question, actions: Actions, *, hops: int, least: float
         followed.append(passage)
         hits = await _search(question, query, f"passage {passage.chunk.id} leads beyond the question", actions)
     last = [hit for hit in hits if hit.chunk.id not in {each.chunk.id for each in followed}]
-    kept = [*last[: max(1, question.k - len(followed))], *reversed(followed)][: question.k]
-    return in_order(kept)
+    room = max(1, question.k - len(followed))
+    return in_order([*last[:room], *reversed(followed), *last[room:]])
 
 
 async def _opening(
@@ -50,7 +53,7 @@ async def _opening(
 
 async def _search(question: Question, query: FloatArray, thought: str, actions: Actions) -> list[Hit]:
     async def work() -> list[Hit]:
-        [dense] = await actions.tools.search([Leg("dense", query, question.k)], question.where)
+        [dense] = await actions.tools.search([Leg("dense", query, SPARE * question.k)], question.where)
         return list(dense.hits)
 
     found: list[Hit] = await actions.take(

@@ -17,6 +17,7 @@ from app.evidence.quotes import numbers
 from app.prompts import sanitise
 from app.question.companies import named_companies
 from app.question.decomposition import SubQuestion
+from app.retrieval.widening import SPARE
 from app.tools import Tools, together
 from app.types import Answer, Calculation, Hit, Question
 
@@ -100,10 +101,10 @@ class Agent:
         about = ", ".join(part.about for part in parts)
         hits: tuple[Hit, ...] = ()
         try:
-            hits = merged(await self.controller.evidence(parts), self.question.k)
+            hits = merged(await self.controller.evidence(parts), SPARE * self.question.k)
             first = await answer_if_held(self.question, hits, self.toolbox.actions.tools)
         except STOPPED as error:
-            return Finding(about, abstain("limit", hits, self.toolbox.actions.stopped(error)))
+            return Finding(about, abstain("limit", hits[: self.question.k], self.toolbox.actions.stopped(error)))
         return Finding(about, await self._apart(self.question, "")._settled(first))
 
     async def _part(self, part: SubQuestion, room: int, known: Finding | Looked | None, parts: int) -> Finding:
@@ -127,7 +128,8 @@ class Agent:
             return whole
         self.told.append(MARKERS.sub("", whole.text))
         try:
-            answer = await answer_from(self._asked(), whole.passages, self.toolbox.actions.tools)
+            asked = replace(self._asked(), k=len(whole.passages))
+            answer = await answer_from(asked, whole.passages, self.toolbox.actions.tools)
         except STOPPED as error:
             return replace(whole, notes=(*whole.notes, f"stopped: {self.toolbox.actions.stopped(error)}"))
         cited = {citation.chunk_id for citation in answer.citations}
@@ -146,12 +148,13 @@ class Agent:
 
     async def _written(self) -> Answer:
         """From all that was found; at a limit an abstention that says what is known."""
-        hits = merged(self.evidence, self.question.k)
+        hits = merged(self.evidence, SPARE * self.question.k)
         try:
             return self._finished(await answer_from(self._asked(), hits, self.tools))
         except STOPPED as error:
             self._stopped(error)
-            return abstain("limit", hits, *dict.fromkeys(self.notes), *(f"known: {line}" for line in self.told))
+            known = (f"known: {line}" for line in self.told)
+            return abstain("limit", hits[: self.question.k], *dict.fromkeys(self.notes), *known)
 
     async def _steps(self) -> None:
         fruitless = False

@@ -145,7 +145,7 @@ async def test_cost(make_ports: MakePorts, arch: str) -> None:
     )
 
 
-@pytest.mark.parametrize("arch", [arch for arch in ARCHITECTURES if arch != "agentic"])
+@every
 async def test_parts_of_a_table_that_are_read_as_one_leave_no_place_empty(make_ports: MakePorts, arch: str) -> None:
     """Its three rows are the best for the question; k passages are read, for the same ops and calls."""
     meta, rows = DocumentMeta("Hooli 10-K 2021", "hooli.pdf", company="Hooli"), ("Debt 1 2", "Debt 3 4", "Debt 5 6")
