@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 
 from app.answering import answer_from, answer_if_held
 from app.question.rewriting import Rewrite
+from app.retrieval.fusion import Fusion
 from app.retrieval.search import Retrieval
 from app.retrieval.widening import with_spare
 from app.tools import Tools
@@ -23,6 +24,10 @@ class Hybrid:
 
     pool: Annotated[int, Field(ge=1, le=1000, description="Candidates taken from each leg before fusion.")] = 100
     c: Annotated[float, Field(ge=0, le=10_000, description="Constant of Σ w/(c + rank).")] = 60.0
+    fusion: Annotated[
+        Fusion,
+        Field(description="Legs joined by reciprocal ranks, or by their scores, standardised over all candidates."),
+    ] = "ranks"
     dense_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     bm25_weight: Annotated[float, Field(ge=0, le=100)] = 1.0
     splade_weight: Annotated[
@@ -71,4 +76,5 @@ class Hybrid:
             splade_weight,
             self.rewrite,
             self.late,
+            self.fusion,
         )

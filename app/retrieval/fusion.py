@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, pstdev
+from typing import Literal, TypeAlias
 
 from app.types import Chunk, Hit, LegRank
 
+Fusion: TypeAlias = Literal["ranks", "scores"]
 C = 60.0
 """The constant of the paper: how little the very first ranks count for more than the next."""
 

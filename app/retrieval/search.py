@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.question.reading import narrowed
 from app.question.rewriting import Rewrite, Search, searches
-from app.retrieval.fusion import C, rrf, standardised, with_leg
+from app.retrieval.fusion import C, Fusion, rrf, standardised, with_leg
 from app.tools import Extra, Tools, together
 from app.types import Filter, FloatArray, Hit, Leg, Question
 
@@ -22,6 +22,7 @@ class Retrieval:
     splade_weight: float = 0.0
     rewrite: Rewrite = "none"
     late: int = 0
+    fusion: Fusion = "ranks"
 
     async def best(self, question: Question, tools: Tools, *, narrow: bool = True) -> list[Hit]:
         """The k best passages, of the filings that the question names where `narrow`."""
@@ -52,6 +53,8 @@ class Retrieval:
         weight = {"dense": self.dense_weight, "bm25": self.bm25_weight, "splade": self.splade_weight}
         weights = {name: weight[name.split()[0]] for name in ranked}
         found = rrf(ranked, c=self.c, weights=weights)
+        if self.fusion == "scores":
+            found = standardised(found, weights=weights)
         for leg, depth, score in (("late", self.late, tools.late), ("rerank", self.rerank, tools.rerank)):
             if depth and found:
                 best, rest = found[:depth], found[depth:]

@@ -78,6 +78,16 @@ async def test_where_the_company_named_has_nothing_the_filter_given_stands(make_
     assert "relaxed" in [step.name for step in tools.trace]
 
 
+async def test_fused_by_scores_a_hit_far_ahead_in_one_leg_stays_ahead() -> None:
+    texts = ["debt debt debt", "a debt", "be bat tub", "zzz"]
+    hits = (await Hybrid(fusion="scores").answer(Question("debt", k=4), Tools(await fake_ports(texts=texts)))).passages
+    bm25 = {hit.chunk.text: hit.legs["bm25"].score if "bm25" in hit.legs else 0.0 for hit in hits}
+    assert sum(hit.score for hit in hits) == pytest.approx(0.0, abs=1e-9)
+    assert hits[0].chunk.text == max(bm25, key=lambda text: bm25[text]) == "debt debt debt"
+    by_ranks = (await Hybrid().answer(Question("debt", k=4), Tools(await fake_ports(texts=texts)))).passages
+    assert all(hit.score < 2 / 60 for hit in by_ranks)
+
+
 class LastFirst:
     """Prefers what the fusion put last."""
 
