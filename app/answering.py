@@ -83,7 +83,7 @@ async def answer_from(question: Question, hits: Sequence[Hit], tools: Tools, *, 
     if not cited.citations:
         withheld = "the generator wrote an answer without a citation that supports it; it was withheld"
         return await _otherwise("not_supported", quoted, hits, tools, *cited.notes, withheld, *cut)
-    if quoted is not None and (why := _idle(cited.text, question.text, quoted)):
+    if quoted is not None and question.unsupported == "drop" and (why := _idle(cited.text, question.text, quoted)):
         return await _otherwise("not_supported", quoted, hits, tools, f"{why}: {cited.text}")
     disagreeing = await asyncio.to_thread(contradictions, cited.text, cited.citations, hits)
     return Answer(cited.text, cited.citations, hits, notes=(*cited.notes, *disagreeing, *cut))

@@ -139,6 +139,9 @@ async def test_an_answer_without_a_figure_of_the_line_asked_for_gives_way_to_its
     answer, _ = await answered(reply, quoting=Quoting(exact=True))
     assert answer.text == "net revenue was 10 million [1]."
     assert any(note.endswith(f"was withheld: {reply}") for note in answer.notes)
+    for unsupported in ("flag", "keep"):
+        answer, _ = await answered(reply, quoting=Quoting(exact=True), unsupported=unsupported)
+        assert answer.text == reply
 
 
 @pytest.mark.parametrize(
