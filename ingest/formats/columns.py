@@ -6,7 +6,15 @@ from typing import NamedTuple
 
 from ingest.formats.page_lines import PERIOD, Cell, Line, spaced, unit
 
-_TITLE = re.compile(r"statements?\b|balance sheets?\b|schedule\b|^table of contents", re.I)
+_TITLE = re.compile(
+    r"statements?\b|balance sheets?\b|schedule\b"
+    r"|^(?:table of contents|part [ivx]+\b|items? \d|notes? \d|form (?:10|20|8)-?[kqf]\b)",
+    re.I,
+)
+"""Of a page or of what stands on it, and no column's."""
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_MOST_YEARS = 3
+"""Under one period: more are years to come, of which the first may be a part ("Six Months Ended December 31,")."""
 _WIDTHS = {"(": 0.6, ")": 0.6, "%": 1.6, ",": 0.5, ".": 0.5, " ": 0.5, "*": 0.7, "—": 1.8}
 
 
@@ -71,15 +79,40 @@ def nearest(columns: Sequence[Column], edge: float) -> int:
 def column_headers(header: Sequence[Line], columns: Sequence[Column]) -> tuple[str, ...]:
     """Text over each column, top to bottom; a cell that spans several columns is given to each."""
     parts: list[list[str]] = [[] for _ in columns]
-    for line in header:
-        cells = _over(line, columns)
+    rows = [_over(line, columns) for line in header]
+    groups = _year_groups([cell for cells in rows for cell in cells], columns)
+    for line, cells in zip(header, rows, strict=True):
         if line.is_years and PERIOD.search(prefix := " ".join(w.text for w in line.label)):
             cells = [cell._replace(text=f"{prefix} {cell.text}") for cell in cells]
         for index, column in enumerate(columns):
-            cell = _covering(cells, columns, index, column)
+            cell = _shared(cells, columns, groups[index]) or _covering(cells, columns, index, column)
             if cell is not None:
                 parts[index].append(cell.text)
     return tuple(" ".join(p) for p in parts)
+
+
+def _year_groups(cells: Sequence[Cell], columns: Sequence[Column]) -> list[tuple[int, int]]:
+    """Of each column the first and last of those beside it whose headings are years on end, itself if there is none."""
+    years = {_nearest_middle(columns, cell): int(cell.text) for cell in cells if _YEAR.fullmatch(cell.text)}
+    groups: list[tuple[int, int]] = []
+    for index in range(len(columns)):
+        first = groups[-1][0] if groups else 0
+        step = years.get(index, 0) - years.get(index - 1, 0)
+        even = index - first < 2 or step == years[index - 1] - years[index - 2]
+        if groups and {index - 1, index} <= years.keys() and abs(step) == 1 and even:
+            groups[first:] = [(first, index)] * (index - first + 1)
+        else:
+            groups.append((index, index))
+    return groups
+
+
+def _shared(cells: Sequence[Cell], columns: Sequence[Column], group: tuple[int, int]) -> Cell | None:
+    """A period without its year that is printed once over several years, wherever over them it stands."""
+    first, last = group
+    over = [c for c in cells if first <= _nearest_middle(columns, c) <= last] if 0 < last - first < _MOST_YEARS else []
+    if len(over) != 1 or not PERIOD.search(over[0].text) or _YEAR.search(over[0].text):
+        return None
+    return over[0]
 
 
 def _over(line: Line, columns: Sequence[Column]) -> list[Cell]:
@@ -90,7 +123,14 @@ def _over(line: Line, columns: Sequence[Column]) -> list[Cell]:
     cells = spaced(line)
     if len(cells) == len(columns) > 1 and cells[-1].x1 > columns[-1].x0 - 60 and cells[0].x1 > left - 48:
         return cells
+    if len(cells) == 1 and _is_title(cells[0].text):
+        return []
     return [c for c in cells if c.x1 > left and not unit(c.text) and not _TITLE.search(c.text)]
+
+
+def _is_title(text: str) -> bool:
+    """In capitals, as sections are headed: "SEGMENT RESULTS OF OPERATIONS"."""
+    return text.isupper() and text.count(" ") > 1 and not PERIOD.search(text)
 
 
 def _covering(cells: Sequence[Cell], columns: Sequence[Column], index: int, column: Column) -> Cell | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from app.raised import RAISED
@@ -54,6 +54,8 @@ class _Run:
     """What hangs over to the right of the digits."""
     tail_end: int = 0
     figure: bool = False
+    marks: int = 0
+    """Columns of its cells that hold marks alone."""
 
     @property
     def year(self) -> bool:
@@ -121,12 +123,56 @@ def _table(rows: Sequence[Sequence[Cell]]) -> Iterator[Block]:
             elif row:
                 yield Block([_plain(row)])
         return
-    label_end = min(run.first for run in figures)
+    joined = _aligned(joined)
+    label_end = min(run.first for runs in joined for run in runs[1:] if run.figure)
     for runs in joined:
         if len(runs) == 1 and runs[0].first < label_end:
             runs[0].end = min(runs[0].end, label_end)
     edges = _edges(joined)
     yield Block([[*_placed(runs, edges, label_end)] for runs in joined], figures=True)
+
+
+def _aligned(rows: list[list[_Run]]) -> list[list[_Run]]:
+    """Without the cells of marks alone, where figures and headings stand under one another only then.
+
+    Some rows have a cell for "$" or ")" and others neither that nor an empty one in its place, so that all behind it
+    would stand a column further.
+    """
+    packed = [list(_packed(runs)) for runs in rows]
+    columns, apart = sorted(_figure_ends(packed)), sorted(_figure_ends(rows))
+    most = max(sum(run.figure and not run.year for run in runs[1:]) for runs in packed)
+    if len(columns) > most or (len(columns) == len(apart) and _stand_over(rows, apart)):
+        return rows
+    for heads in _headings(packed, len(columns)):
+        for run, end in zip(heads, columns, strict=True):
+            run.first, run.end, run.tail_end = end - 1, end, end
+    return packed
+
+
+def _headings(rows: Sequence[Sequence[_Run]], columns: int) -> Iterator[Sequence[_Run]]:
+    """Of rows without a figure, those with a cell for each column, and perhaps one over the labels."""
+    for runs in rows:
+        over = runs[1:] if len(runs) > columns and runs[0].first == 0 else runs
+        if not any(run.figure and not run.year for run in runs) and len(over) == columns:
+            yield over
+
+
+def _stand_over(rows: Sequence[Sequence[_Run]], columns: Sequence[int]) -> bool:
+    heads = [zip(each, columns, strict=True) for each in _headings(rows, len(columns))]
+    return all(run.first < end <= run.end for pairs in heads for run, end in pairs)
+
+
+def _packed(runs: Sequence[_Run]) -> Iterator[_Run]:
+    left = 0
+    for run in runs:
+        own = max(run.end - run.first - run.marks, 1)
+        first = run.first - left
+        left += run.marks + max(run.tail_end - run.end, 0)
+        yield replace(run, first=first, end=first + own, tail_end=first + own, marks=0)
+
+
+def _figure_ends(rows: Sequence[Sequence[_Run]]) -> set[int]:
+    return {run.end for runs in rows for run in runs[1:] if run.figure and not run.year}
 
 
 def paragraphs(text: str) -> Iterator[Block]:
@@ -182,7 +228,8 @@ def _run(cell: Cell, text: str, opening: Cell | None) -> _Run:
     digits = _AFTER_SIGN.sub("", text[: hanging.start()])
     glue = "" if digits[0] in "(.0123456789" else " "
     tail = _BEFORE_CLOSING.sub("", hanging[0])
-    return _Run(first, cell.end, f"{sign}{glue}{digits}".strip(), tail, cell.end, figure=True)
+    marks = cell.first - first
+    return _Run(first, cell.end, f"{sign}{glue}{digits}".strip(), tail, cell.end, figure=True, marks=marks)
 
 
 def _edges(rows: Sequence[Sequence[_Run]]) -> list[int]:

@@ -328,3 +328,34 @@ def test_every_row_is_one_line_and_every_figure_stands_in_its_column(rows: Seque
     for table in pages.tables[0]:
         assert table.columns == tuple(years[column] for column in used)
         assert [row.values for row in table.rows] == [tuple(row[column] for column in used) for row in rows]
+
+
+_signed = st.one_of(_figure, _figure.filter(lambda f: f[0] != "(").map(lambda f: f"${f}"), st.just("14.7%"))
+
+
+def split(value: str) -> str:
+    """Its cells, with every mark in one of its own and none in the place of marks that it lacks."""
+    return "".join(f"<td>{part}</td>" for part in re.findall(r"[$]|[(]?[\d,.]+|[)%]", value))
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 5).flatmap(
+        lambda columns: st.lists(
+            st.tuples(st.lists(_signed, min_size=columns, max_size=columns), st.booleans()), min_size=2, max_size=12
+        )
+    ),
+    st.booleans(),
+)
+def test_marks_in_cells_of_their_own_shift_no_column(rows: Sequence[tuple[Sequence[str], bool]], days: bool) -> None:
+    heads = [f"December 31, {2030 - n}" if days else str(2030 - n) for n in range(len(rows[0][0]))]
+    html = "".join(f"<td>{head}</td>" for head in ("", *heads))
+    for index, (row, apart) in enumerate(rows):
+        cells = "".join(split(value) if apart else f"<td>{value}</td>" for value in row)
+        html += f"</tr><tr><td>Line {'abcdefghijklmno'[index]}</td>{cells}"
+    pages = Pages("a.htm", 10)
+    HtmlReader(pages).read(f"<table><tr>{html}</tr></table>".encode())
+    pages.break_page()
+    for table in pages.tables[0]:
+        assert table.columns == tuple(heads)
+        assert [row.values for row in table.rows] == [tuple(row) for row, _ in rows]

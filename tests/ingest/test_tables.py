@@ -91,6 +91,27 @@ def test_the_label_beside_the_years_dates_them() -> None:
     assert table.unit == "In millions"
 
 
+def test_a_period_heads_all_its_years_and_a_title_no_column() -> None:
+    """However the period stands over its years; where each has a day of its own, that is its own."""
+    page = """
+                                        PART I. FINANCIAL INFORMATION
+                                             Item 2
+                                    SEGMENT RESULTS OF OPERATIONS
+
+                                   Three Months Ended   Percentage      Nine Months Ended   Percentage
+                                            March 31,       Change              March 31,       Change
+                                    2023         2022                   2023         2022
+      Net sales                    1,488        1,544          (4)%     5,363        4,869           10%
+      Other, net                     (57)          (6)        850%        264          101          161%
+    """
+    (three, nine) = (f"{span} Months Ended March 31, " for span in ("Three", "Nine"))
+    change = "Percentage Change"
+    assert only(typeset(page)).columns == (f"{three}2023", f"{three}2022", change, f"{nine}2023", f"{nine}2022", change)
+    days = page.replace("         March 31,", "April 1,  March 31,")
+    (three, nine) = (three.replace("March 31", "April 1"), nine.replace("March 31", "April 1"))
+    assert [only(typeset(days)).columns[n] for n in (0, 3)] == [f"{three}2023", f"{nine}2023"]
+
+
 def test_years_in_the_first_column_are_labels() -> None:
     table = only(
         typeset("""
