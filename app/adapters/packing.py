@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.adapters.extractive import Draft, ExtractiveGenerator, of_kind, of_period
 from app.evidence.statements import Statement, shown_columns, statements, subject_of
-from app.evidence.wording import scale_of
+from app.evidence.wording import scale_of, scaled
 from app.prompts import brief_source
 from app.types import Excerpt, Hit, OpKind, Packed
 
@@ -83,14 +83,9 @@ def told(statement: Statement, columns: Sequence[int]) -> str:
         return f"{statement.group} {text}{headings}{unit and f' ({unit})'}".strip()
     label = f"{statement.group} {row.label}".strip()
     scale = scale_of(label, chunk.unit or "")
-    shown = [(_scaled(row.values[i], scale), chunk.columns[i]) for i in columns or range(len(row.values))]
+    shown = [(scaled(row.values[i], scale), chunk.columns[i]) for i in columns or range(len(row.values))]
     values = "; ".join(f"{value} ({heading})" if heading else value for value, heading in shown)
     return f"{label}: {values}" if scale_of("", unit) or not unit else f"{label}: {values} ({unit})"
-
-
-def _scaled(value: str, scale: str) -> str:
-    """`$912 million`; a percentage and a dash as they are."""
-    return f"{value} {scale}" if scale and "%" not in value and any(map(str.isdigit, value)) else value
 
 
 def _excerpts(chosen: Sequence[Statement], lines: dict[Statement, str]) -> tuple[Excerpt, ...]:

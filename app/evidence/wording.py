@@ -38,7 +38,7 @@ def worded(statement: Statement, columns: Sequence[int]) -> str:
     label = plain(f"{above}{statement.row.label}").rstrip(":")
     scale = scale_of(label, statement.chunk.unit or "")
     shown = [statement.row.values[i] for i in columns]
-    values = ", ".join(f"{value} {scale}" if scale and _is_amount(value) else value for value in shown)
+    values = ", ".join(scaled(value, scale) for value in shown)
     unit = _printed(label, statement.chunk.unit or "") if not scale and any(map(_is_amount, shown)) else ""
     return f"{label}: {plain(values)} {marker}, for {plain(headers)}{unit} {marker}."
 
@@ -54,6 +54,11 @@ def scale_of(label: str, unit: str) -> str:
     if of_share or words & {word.removesuffix("s") for word in _WORD.findall(label.lower())}:
         return ""
     return found[1].lower()
+
+
+def scaled(value: str, scale: str) -> str:
+    """`$912 million`; a percentage and a dash as they are."""
+    return f"{value} {scale}" if scale and _is_amount(value) else value
 
 
 def _is_amount(value: str) -> bool:
