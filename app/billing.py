@@ -69,7 +69,8 @@ def beyond(
     spent = [step.input_tokens + step.output_tokens for step in made]
     if limits.max_llm_calls is not None and sum(step.llm_calls for step in made) + calls > limits.max_llm_calls:
         return "calls_or_tokens"
-    if limits.max_tokens is not None and sum(spent) + calls * max(spent, default=0) > limits.max_tokens:
+    taken = sum(spent) + sum(step.reserved_tokens for step in made)
+    if limits.max_tokens is not None and taken + calls * max(spent, default=0) > limits.max_tokens:
         return "calls_or_tokens"
     longest = max((step.ms for step in made), default=0.0) / 1000
     return "time" if calls * longest > limits.timeout_s - seconds else None
@@ -82,11 +83,12 @@ def within_limits(prompt: Prompt, trace: Sequence[TraceStep], limits: Limits) ->
         raise LimitExceeded(f"the request's limit of {limits.max_llm_calls} LLM calls is reached")
     if limits.max_tokens is None:
         return prompt
-    spent = sum(step.input_tokens + step.output_tokens for step in trace)
+    spent = sum(step.input_tokens + step.output_tokens + step.reserved_tokens for step in trace)
     need = prompt.characters // 4
     left = limits.max_tokens - spent - need
     if left < 1:
         raise LimitExceeded(
-            f"the request's limit of {limits.max_tokens} tokens is reached: {spent} spent, about {need} more needed"
+            f"the request's limit of {limits.max_tokens} tokens is reached: {spent} spent or in use, "
+            f"about {need} more needed"
         )
     return prompt if left >= prompt.max_tokens else replace(prompt, max_tokens=left)

@@ -347,7 +347,11 @@ class Tools:
             prompt = within_limits(prompt, self.trace, self.limits)
         async with self._step("generate", generator=generator.name, **detail) as step:
             step.purpose, step.llm_calls = prompt.purpose, int(is_llm)
-            out = await self._generation(generator, prompt)
+            step.reserved_tokens = is_llm * (prompt.characters // 4 + prompt.max_tokens)
+            try:
+                out = await self._generation(generator, prompt)
+            finally:
+                step.reserved_tokens = 0
             step.llm_calls, step.ops = max(step.llm_calls, out.llm_calls), dict(out.ops)
             step.input_tokens, step.output_tokens = out.input_tokens, out.output_tokens
             return out

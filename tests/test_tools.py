@@ -102,6 +102,17 @@ async def test_the_limit_of_tokens_caps_the_answer_then_refuses() -> None:
         await tools.generate(PROMPT)
 
 
+async def test_calls_at_once_keep_the_limit_of_tokens_together() -> None:
+    generator = ScriptedGenerator(["word " * 40], delay_s=0.01)
+    limit = 2 * (len("one two three") // 4 + PROMPT.max_tokens) - 10
+    tools = Tools(await fake_ports(generator=generator), Limits(max_tokens=limit))
+    await tools.generate_all([PROMPT] * 2)
+    assert [prompt.max_tokens for prompt in generator.prompts] == [PROMPT.max_tokens, PROMPT.max_tokens - 10]
+    with pytest.raises(LimitExceeded, match="in use"):
+        await tools.generate_all([PROMPT] * 3)
+    assert tools.beyond(1) is None  # what was under way is given free
+
+
 async def test_time_runs_out_inside_a_call_and_before_the_next() -> None:
     tools = Tools(await fake_ports(generator=ScriptedGenerator(["x"], delay_s=30)), Limits(timeout_s=0.05))
     with pytest.raises(Timeout, match=r"0\.05 s ended during 'generate'"):

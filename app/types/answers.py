@@ -143,6 +143,8 @@ class TraceStep:
     llm_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    reserved_tokens: int = 0
+    """What an LLM call may take, while it is under way: calls at once must not meet a limit that each alone keeps."""
 
 
 @dataclass(frozen=True, slots=True)
