@@ -4,10 +4,10 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import nupunkt
 
+from app.adapters.bm25 import tokens
 from app.evidence.quotes import carries, numbers, support, units
 from app.tools import Tools
 from app.types import Box, Citation, Hit, Page
@@ -150,23 +150,34 @@ def best_window(sentence: str, hit: Hit) -> tuple[int, int]:
 
 
 def _covering(
-    sentence: str, wanted: frozenset[str], text: str, spans: list[tuple[int, int]], best: int
+    sentence: str, wanted: frozenset[str], text: str, spans: Sequence[tuple[int, int]], best: int
 ) -> list[tuple[int, int]]:
-    """The best window around unit `best` within _MAX_QUOTE that holds all wanted numbers; empty if none does."""
-    starts = takewhile(lambda start: spans[best][1] - start <= _MAX_QUOTE, (spans[i][0] for i in range(best, -1, -1)))
-    ends = list(takewhile(lambda end: end - spans[best][0] <= _MAX_QUOTE, (end for _, end in spans[best:])))
-    covering = [
-        (start, end)
-        for start in starts
-        for end in ends
-        if end - start <= _MAX_QUOTE and wanted <= numbers(text[start:end])
-    ]
-    return [max(covering, key=lambda window: _worth(sentence, text[slice(*window)]))] if covering else []
+    """The best window around unit `best` within _MAX_QUOTE that holds all wanted numbers; empty if none does.
+
+    What a unit holds of the sentence is looked up once: of a long table there are thousands of windows.
+    """
+    terms = set(tokens(sentence))
+    near = [i for i, (a, b) in enumerate(spans) if max(b, spans[best][1]) - min(a, spans[best][0]) <= _MAX_QUOTE]
+    units_of = {i: text[slice(*spans[i])] for i in near}
+    held = {i: (terms & set(tokens(unit)), wanted & numbers(unit)) for i, unit in units_of.items()}
+    covering: list[tuple[float, tuple[int, int]]] = []
+    for first in reversed([i for i in near if i <= best]):
+        said, known = set[str](), set[str]()
+        for last in (i for i in near if i >= first):
+            said, known = said | held[last][0], known | held[last][1]
+            start, end = spans[first][0], spans[last][1]
+            if last >= best and end - start <= _MAX_QUOTE and wanted <= known:
+                covering.append((len(said) / (len(terms) or 1) - _cost(end - start), (start, end)))
+    return [max(covering, key=lambda window: window[0])[1]] if covering else []
+
+
+def _cost(length: int) -> float:
+    return length / (4 * _MAX_QUOTE)
 
 
 def _worth(sentence: str, quote: str) -> float:
     """Support, less a little for length: of two windows that say as much, the shorter."""
-    return support(sentence, quote, "") - len(quote) / (4 * _MAX_QUOTE)
+    return support(sentence, quote, "") - _cost(len(quote))
 
 
 def _window_above(sentence: str, text: str, end: int) -> tuple[int, int] | None:
