@@ -3,18 +3,19 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
-from app.adapters.bm25 import tokens
+from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.breakdowns import breakdown
 from app.evidence.statements import (
     AMOUNT,
     HOW_MANY,
+    SYNONYM,
     Statement,
     Subject,
     columns_of,
@@ -33,7 +34,7 @@ from app.evidence.statements import (
 from app.evidence.telling import is_topic, on_topic, only_points, suits
 from app.evidence.wording import worded
 from app.ports import Embedder
-from app.question.aims import Aim, aim_of
+from app.question.aims import Aim, aim_of, made_of
 from app.question.companies import strangers
 from app.types import Generation, OpKind, Prompt
 
@@ -93,6 +94,8 @@ class ExtractiveGenerator:
     """Weight of a sentence that tells what is wanted: a cause, an event, something said of figures."""
     topic: float = 0.25
     """Share of what the question is about that such a sentence names."""
+    topic_of_cause: float = 0.5
+    """The same where it gives a cause: of another line it is none."""
     elsewhere: float = 0.8
     """Weight against a sentence that only points elsewhere in the filing, or is about the filing itself."""
     least: float = 0.5
@@ -153,6 +156,10 @@ class ExtractiveGenerator:
 
     def draft(self, question: str, subject: Subject, pool: Sequence[Statement]) -> Draft:
         """The lexically best of a pool that is not empty, for a subject that has terms."""
+        aim = aim_of(question)
+        if aim == "cause":
+            more = dict.fromkeys(query_tokens(made_of(question)), SYNONYM)
+            subject = replace(subject, weights={**more, **subject.weights})
         covered, focus = np.array([match(subject, s) for s in pool]).T
         rough = _lexical(subject, pool) + covered + self.focus * focus
         rough += self.prior * np.array([1.0 / s.marker for s in pool])
@@ -161,7 +168,6 @@ class ExtractiveGenerator:
         rough += self.whole * np.array([is_whole(s) for s in pool])
         if AMOUNT.search(question):
             rough += self.amount * np.array([tells_amount(s) for s in pool])
-        aim = aim_of(question)
         if aim is not None:
             topic = [on_topic(subject, s) for s in pool]
             rough += self.told * np.array(
@@ -200,10 +206,11 @@ class ExtractiveGenerator:
         """The rows chosen, or the best that is of the topic, then the best sentences that tell what is wanted."""
         rows = [s for s in chosen if s.row is not None]
         rows = rows or [s for s, _, _ in ranked if is_topic(subject, s) and columns_of(s, "", subject.periods)][:1]
+        least = self.topic_of_cause if aim == "cause" else self.topic
         told = [
             (s, score)
             for s, score, evidence in ranked
-            if evidence >= self.least and on_topic(subject, s) >= self.topic and suits(s, aim)
+            if evidence >= self.least and on_topic(subject, s) >= least and suits(s, aim)
         ]
         found: list[Statement] = []
         for statement, score in told:
@@ -211,7 +218,9 @@ class ExtractiveGenerator:
                 break
             if all(overlap(statement, other) < 0.6 for other in found):
                 found.append(statement)
-        return [*rows, *found] if found else list(chosen)
+        if rows or found:
+            return [*rows, *found]
+        return [s for s in chosen if on_topic(subject, s)] or list(chosen)
 
     def _further(
         self,
@@ -254,8 +263,11 @@ def of_period(subject: Subject, pool: Sequence[Statement]) -> list[Statement]:
 
 
 def of_kind(question: str, subject: Subject, pool: Sequence[Statement]) -> list[Statement]:
-    """Sentences alone where prose is asked for and there are any; numbers alone where it is asked how many."""
-    told = [s for s in pool if s.row is None] or pool if subject.prose else pool
+    """Sentences alone where prose is asked for, whole ones if there are; numbers alone where it is asked how many."""
+    told = pool
+    if subject.prose:
+        prose = [s for s in pool if s.row is None]
+        told = [s for s in prose if is_whole(s)] or prose or pool
     return [s for s in told if counts(s)] if HOW_MANY.search(question) else list(told)
 
 

@@ -22,7 +22,7 @@ from app.evidence.citations import MARKERS, cite
 from app.evidence.quotes import numbers
 from app.evidence.statements import plain
 from app.evidence.wording import worded
-from app.question.aims import aim_of
+from app.question.aims import aim_of, said_for
 from app.question.companies import named_companies, without_names
 from app.question.decomposition import SubQuestion, decompose
 from app.question.periods import Period
@@ -81,8 +81,8 @@ class Controller:
             return await self._backed(looked.answer, await self._first(), self.question.k)
         series = await self._series(parts) if parts else []
         if series and aim_of(self.question.text) and self.tools.ports.generator.purposes is not None:
-            rows = zip(parts, series, strict=True)
-            series = await together([self.open_part(part, self.question.k, _looked(row)) for part, row in rows])
+            rows = zip(parts, self.rooms(len(parts)), series, strict=True)
+            series = await together([self.open_part(part, room, _looked(row)) for part, room, row in rows])
         return joined(series, self.question.k) if series else looked
 
     async def evidence(self, parts: Sequence[SubQuestion]) -> list[list[Hit]]:
@@ -214,7 +214,10 @@ class Controller:
     async def open_part(self, part: SubQuestion, room: int, looked: Looked | None) -> Finding:
         """What the generator says of a part that rules do not answer exactly."""
         hits: list[Hit] = []
-        asked, to_tell = replace(self.question, text=part.text, k=room), aim_of(part.text) is not None
+        to_tell = aim_of(part.text) is not None
+        if to_tell and self.tools.ports.generator.purposes is not None:
+            room = self.question.k  # read sentence by sentence; a model would be shown them all
+        asked = replace(self.question, text=part.text, k=room)
         try:
             hits = await self._searched(part, asked, prose=looked is not None and to_tell)
             rest = await answer_if_held(asked, hits, self.actions.tools)
@@ -238,7 +241,8 @@ class Controller:
             asked = replace(asked, where=asked.where.narrowed(named))
 
         async def work() -> list[Hit]:
-            hits = await Retrieval().fused(asked, part.terms, asked.where, self.actions.tools)
+            terms = f"{part.terms} {said_for(part.text)}".rstrip()
+            hits = await Retrieval().fused(asked, terms, asked.where, self.actions.tools)
             hits = _prose(hits) if prose else hits
             return (_broad(hits) if broad else hits)[: SPARE * asked.k]
 
@@ -278,9 +282,10 @@ class Controller:
     async def _first(self, *, prose: bool = False) -> list[Hit]:
         """Where only prose is wanted, rows are known already."""
         k = max(SPARE * self.question.k, _READ)
+        wide, more = replace(self.question, k=_POOL if prose else k), said_for(self.question.text)
 
         async def work() -> list[Hit]:
-            hits = await Retrieval().best(replace(self.question, k=_POOL if prose else k), self.actions.tools)
+            hits = await Retrieval().best(wide, self.actions.tools, more=more)
             return _prose(hits)[:k] if prose else hits
 
         return await self.actions.take("search", {"query": self.question.text}, "the question as it stands", work, ids)

@@ -86,7 +86,8 @@ _NUMBER_WORD = re.compile(
 _HEADING = re.compile(r".*:|(?:[A-Z][A-Za-z&,-]*|and|of|the)(?: (?:[A-Z][A-Za-z&,-]*|and|of|the)){0,4}", re.DOTALL)
 """A line of a table above rows of their own: "Earnings per share:", "North America"."""
 _NOTE = re.compile(r"\(\d\d?\)")
-_SYNONYM = 0.5
+SYNONYM = 0.5
+"""Weight of what filings print instead of a question's own term."""
 _QUARTER = {"three", "thirteen"}
 
 
@@ -188,7 +189,7 @@ def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
     aside = {term for period in periods for term in tokens(str(period))} | _ASIDE
     aside |= {term for company in companies for term in tokens(company)}
     terms = tuple(t for t in query_tokens(core) if t not in aside) or tuple(query_tokens(core))
-    weights = dict.fromkeys(expanded(terms), _SYNONYM) | dict.fromkeys(terms, 1.0)
+    weights = dict.fromkeys(expanded(terms), SYNONYM) | dict.fromkeys(terms, 1.0)
     said = set(tokens(" ".join(f"{hit.chunk.searchable} {hit.chunk.meta.company or ''}" for hit in passages)))
     names = dict.fromkeys(name for name in _NAME.findall(core) if name.lower() not in _CALENDAR)
     unknown = tuple(name for name in names if not set(tokens(name)) <= said)

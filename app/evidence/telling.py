@@ -11,7 +11,8 @@ _CAUSED = re.compile(
     r"\b(?:(?:primarily|mainly|largely|principally|partially|partly|mostly) (?:due|driven|attributable|offset|because"
     r"|related|the result|as a result|reflect\w*|from|by)|due to|driven by|result(?:ed|ing)? (?:of|from|in)"
     r"|attribut(?:able|ed) to|offset(?:,? in part,?)? by|because|reflect(?:s|ed|ing)|owing to|contributed to|led to"
-    r"|caused by|weaken\w+|strengthen\w+|(?:un)?favorable (?:impact|effect))\b",
+    r"|caused by|weaken\w+|strengthen\w+|(?:impact|affect|effect)(?:ed|s)? (?:of|by|from)"
+    r"|(?:un)?favorabl[ey] (?:\w+ ){0,3}?(?:impact|effect|affect)\w*)\b",
     re.IGNORECASE,
 )
 _MOVED = re.compile(
@@ -121,8 +122,8 @@ def on_topic(subject: Subject, statement: Statement) -> float:
 
 def is_topic(subject: Subject, statement: Statement) -> bool:
     """Whether a row is of what the question is about, by two thirds of its label and the heading above it."""
-    about = len(statement.terms & _topic(subject).keys())
-    return statement.row is not None and about > 0 and 3 * about >= 2 * len(statement.terms)
+    named = [weight for term, weight in _topic(subject).items() if term in statement.terms]
+    return statement.row is not None and 1.0 in named and 3 * len(named) >= 2 * len(statement.terms)
 
 
 def _topic(subject: Subject) -> dict[str, float]:

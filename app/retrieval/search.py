@@ -24,12 +24,12 @@ class Retrieval:
     late: int = 0
     fusion: Fusion = "ranks"
 
-    async def best(self, question: Question, tools: Tools, *, narrow: bool = True) -> list[Hit]:
-        """The k best passages, of the filings that the question names where `narrow`."""
+    async def best(self, question: Question, tools: Tools, *, narrow: bool = True, more: str = "") -> list[Hit]:
+        """The k best passages, of the filings that the question names where `narrow`; BM25 searches for `more`, too."""
         optional: dict[Extra, float] = {"splade": self.splade_weight, "late": self.late, "rerank": self.rerank}
         tools.requires(*(name for name, wanted in optional.items() if wanted))
         where, terms = await narrowed(question, tools) if narrow else (question.where, question.text)
-        asked = await searches(self.rewrite, question, terms, where, tools)
+        asked = await searches(self.rewrite, question, f"{terms} {more}".rstrip(), where, tools)
         found = await self._found(question, asked, tools)
         if not found and where != question.where:
             tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")

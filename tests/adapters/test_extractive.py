@@ -245,3 +245,22 @@ async def test_a_reference_loses_to_what_it_refers_to() -> None:
     assert (await ask("What about leaking valves?", (hit(text, 1),))).text.startswith(
         "Leaking valves stopped two mills."
     )
+
+
+async def test_the_cause_of_a_profit_is_told_of_what_makes_it_where_nothing_else_is() -> None:
+    text = "\n\n".join(
+        (
+            "Net sales fell in 2022, primarily due to a strike at two mills.",
+            "Our tax rate fell in 2022, primarily due to a new law.",
+        )
+    )
+    table = hit("Net income 40 50\nIncome taxes 9 11", 1, kind="table")
+    found = (await ask("Why did net income fall in 2022?", (table, hit(text, 2)))).text
+    assert found == "Net sales fell in 2022, primarily due to a strike at two mills. [2]"
+
+
+async def test_prose_is_whole_sentences_where_there_are_any() -> None:
+    text = "RISKS OF LEAKING VALVES\n\nA leak may stop a mill for weeks."
+    assert (
+        await ask("What risks do leaking valves bring?", (hit(text, 1),))
+    ).text == "A leak may stop a mill for weeks. [1]"

@@ -3,7 +3,7 @@
 import pytest
 
 from app.evidence.statements import Statement, statements, subject_of
-from app.evidence.telling import causes, happened, hedges, on_topic, points_elsewhere, suits
+from app.evidence.telling import causes, happened, hedges, is_topic, on_topic, points_elsewhere, suits
 from app.types import Chunk, DocumentMeta, Hit
 
 META = DocumentMeta("t", "s", "Orrin", form="10-K", fiscal_year=2022, fiscal_period="FY", period_end="2022-12-31")
@@ -106,3 +106,18 @@ def test_the_topic_is_told_without_the_words_that_ask() -> None:
     assert on_topic(subject, told(other)) == 0.0
     assert on_topic(subject, statements([hit(debt, "")])[0]) == pytest.approx(1 / 3)
     assert on_topic(subject, statements([hit(debt, "Interest")])[0]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_it"),
+    [
+        ("Pump sales 40 30", True),
+        ("Pump sales abroad 4 3", True),
+        ("Pump spare parts and rings 4 3", False),
+        ("Total 44 33", False),  # what filings say for all revenue is no word of the question
+        ("Wages 12 11", False),
+    ],
+)
+def test_a_row_is_the_topic_by_most_of_its_label(row: str, is_it: bool) -> None:
+    subject = subject_of("What was the main driver of the change in pump sales revenue?", [hit(row)])
+    assert is_topic(subject, told(row)) is is_it

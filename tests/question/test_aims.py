@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.question.aims import Aim, aim_of
+from app.question.aims import Aim, aim_of, made_of, said_for
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,15 @@ def test_aim(question: str, aim: Aim | None) -> None:
 
 def test_factors_of_risk_are_no_cause() -> None:
     assert aim_of("Which risk factors does Orrin name?") is None
+
+
+def test_an_event_is_searched_for_by_its_other_names() -> None:
+    assert "takeov" in said_for("Did Orrin report any acquisitions?").split()
+    assert said_for("How many acquisitions were made?") == ""
+
+
+def test_the_cause_of_a_profit_is_searched_for_among_what_makes_it() -> None:
+    assert made_of("Why did net income fall?") == "net sales revenue operating income"
+    assert said_for("Why did operating profit fall?") == "net sales revenue operating expenses"
+    assert said_for("Why did wages fall?") == ""
+    assert said_for("What was net income?") == ""
