@@ -110,10 +110,9 @@ def _by_others(
 ) -> Iterator[tuple[str, Scores]]:
     """By question id, whom the measurements of all other questions choose; none where that one was not asked."""
     plain = {one.system.arch: one for one in fixed if not one.system.options}
-    llm = any(_price(one, question.id)[0] for one in fixed for question in questions)
     for question in questions:
         found = measured(fixed, [other for other in questions if other is not question], kinds, quality)
-        archs, _ = order(kinds[question.id], found, None, llm=llm)
+        archs, _ = order(kinds[question.id], found, None)
         if chosen := next((plain[arch] for arch in archs if arch in plain), None):
             yield question.id, chosen
 

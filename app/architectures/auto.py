@@ -39,8 +39,7 @@ class Auto:
 
     async def answer(self, question: Question, tools: Tools) -> Answer:
         taken = route(question.text, await tools.catalogue())
-        llm = tools.ports.generator.purposes is None
-        archs, chosen_by = order(taken.kind, tools.ports.measured, tools.limits.max_llm_calls, llm=llm)
+        archs, chosen_by = order(taken.kind, tools.ports.measured, tools.limits.max_llm_calls)
         answers: list[Answer] = []
         lacking: Unavailable | None = None
         for arch in archs:

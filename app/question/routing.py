@@ -31,12 +31,13 @@ ROUTES: Mapping[Kind, tuple[str, ...]] = {
     "whole": ("graph", "hybrid"),
     "comparison": ("agentic", "hybrid"),
     "bridge": ("agentic", "hybrid"),
-    "named": ("hybrid", "crag"),
+    "named": ("agentic", "crag"),
     "open": ("hybrid", "crag"),
 }
-"""Kind -> architectures to try, in this order, where nothing was measured."""
-_WITHOUT_LLM: Mapping[Kind, tuple[str, ...]] = {**ROUTES, "named": ("agentic", "crag")}
-"""There agentic is hybrid with rules that compute and compare, at no call; a model would be asked twice."""
+"""Kind -> architectures to try, in this order, where nothing was measured.
+
+Of a question that names somebody agentic is hybrid, with rules that compute and look up at no call.
+"""
 _FEWEST = 5
 """Questions of a kind below which a measurement is no reason."""
 _SAME = 0.02
@@ -62,7 +63,7 @@ def read_measurements(path: Path, generator: str) -> Measurements:
         ) from error
 
 
-def order(kind: Kind, measured: Measurements, max_llm_calls: int | None, *, llm: bool) -> tuple[tuple[str, ...], str]:
+def order(kind: Kind, measured: Measurements, max_llm_calls: int | None) -> tuple[tuple[str, ...], str]:
     """Architectures to try and what chose them: measurements where two or more that the caller can pay were measured.
 
     First the cheapest, by LLM calls and then by ops, of those within _SAME of the best; then the others by quality.
@@ -71,7 +72,7 @@ def order(kind: Kind, measured: Measurements, max_llm_calls: int | None, *, llm:
     if max_llm_calls is not None:
         known = [one for one in known if one.llm_calls <= max_llm_calls]
     if len(known) < 2:
-        return (ROUTES if llm else _WITHOUT_LLM)[kind], "rule"
+        return ROUTES[kind], "rule"
     best = max(one.quality for one in known)
     first = min((one for one in known if one.quality >= best - _SAME), key=lambda one: (one.llm_calls, one.ops))
     others = sorted((one for one in known if one is not first), key=lambda one: (-one.quality, one.llm_calls, one.ops))

@@ -24,14 +24,14 @@ async def test_what_verifies_is_left_at_that(make_ports: MakePorts) -> None:
     tools = Tools(await make_ports(ScriptedGenerator([VERIFIED])))
     answer = await Auto().answer(Question("Acme's debt", k=2), tools)
     assert answer.citations[0].verified
-    assert routes(tools) == [("hybrid", "it names Acme")]
+    assert routes(tools) == [("agentic", "it names Acme")]
 
 
 async def test_what_does_not_is_tried_again_and_both_are_on_the_bill(make_ports: MakePorts) -> None:
     tools = Tools(await make_ports(ScriptedGenerator(["NOT IN THE PASSAGES", VERIFIED])))
     answer = await Auto().answer(Question("Acme's debt", k=2), tools)
     assert answer.citations[0].verified
-    assert routes(tools) == [("hybrid", "it names Acme"), ("crag", "no citation of the answer before verified")]
+    assert routes(tools) == [("agentic", "it names Acme"), ("crag", "no citation of the answer before verified")]
     assert tools.cost.llm_calls >= 2
 
 
@@ -47,8 +47,10 @@ async def test_beyond_the_budget_the_first_answer_stands(make_ports: MakePorts) 
     answer = await Auto().answer(Question("Acme's debt", k=2), tools)
     assert answer.reason == "not_supported"
     assert tools.cost.llm_calls == 1
+    none = Tools(await make_ports(ScriptedGenerator([])), Limits(max_llm_calls=0))
+    assert (await Auto().answer(Question("Acme's debt", k=2), none)).reason == "limit"
     with pytest.raises(LimitExceeded):
-        await Auto().answer(Question("Acme's debt", k=2), Tools(await make_ports(ScriptedGenerator([])), Limits(0)))
+        await Auto().answer(Question("debt", k=2), Tools(await make_ports(ScriptedGenerator([])), Limits(0)))
 
 
 async def test_without_a_grader_the_first_answer_stands(make_ports: MakePorts) -> None:

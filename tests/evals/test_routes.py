@@ -25,7 +25,7 @@ def scores(name: str, values: dict[str, float], ops: int, options: dict[str, int
     return Scores(System(name, name, options or {}), outcomes, {id_: {"answer": v} for id_, v in values.items()}, {})
 
 
-FIXED = [scores("naive", {"a": 1.0, "b": 0.0, "c": 0.0}, 10), scores("hybrid", {"a": 0.5, "b": 1.0, "c": 0.0}, 30)]
+FIXED = [scores("naive", {"a": 1.0, "b": 0.0, "c": 0.0}, 10), scores("agentic", {"a": 0.5, "b": 1.0, "c": 0.0}, 30)]
 
 
 def test_quality_and_price_by_kind() -> None:
@@ -33,8 +33,8 @@ def test_quality_and_price_by_kind() -> None:
     assert kinds == {"a": "named", "b": "named", "c": "calculation"}
     others = [scores("auto", {"a": 1.0, "b": 1.0, "c": 0.0}, 5), scores("hyde", {"a": 1.0}, 5, {"n": 2})]
     assert measured([*FIXED, *others], QUESTIONS, kinds, "answer") == {
-        "calculation": [Measured("naive", 1, 0.0, 10.0, 1.0), Measured("hybrid", 1, 0.0, 30.0, 1.0)],
-        "named": [Measured("naive", 2, 0.5, 10.0, 1.0), Measured("hybrid", 2, 0.75, 30.0, 1.0)],
+        "calculation": [Measured("naive", 1, 0.0, 10.0, 1.0), Measured("agentic", 1, 0.0, 30.0, 1.0)],
+        "named": [Measured("naive", 2, 0.5, 10.0, 1.0), Measured("agentic", 2, 0.75, 30.0, 1.0)],
     }
 
 
@@ -45,7 +45,7 @@ def test_auto_against_each_fixed_architecture_and_the_oracle() -> None:
     told = [(each.name, each.role, round(each.quality.mean or 0, 3), round(each.ops, 1)) for each in found]
     assert told == [
         ("naive", "fixed", 0.333, 10.0),
-        ("hybrid", "fixed", 0.5, 30.0),
+        ("agentic", "fixed", 0.5, 30.0),
         ("auto", "router", 0.667, 5.0),
         ("auto by this matrix", "router", 0.5, 30.0),
         ("oracle", "oracle", 0.667, 16.7),

@@ -32,8 +32,8 @@ def test_counting_over_the_collection() -> None:
     assert route("How many companies mention cybersecurity as a risk?", CATALOGUE).kind == "count"
 
 
-def test_every_kind_ends_in_passages() -> None:
-    assert all(len(route) == len(set(route)) == 2 and {"hybrid"} & set(route) for route in ROUTES.values())
+def test_every_kind_has_another_to_try() -> None:
+    assert all(len(route) == len(set(route)) == 2 for route in ROUTES.values())
 
 
 CHEAP, GOOD, DEAR = (
@@ -56,12 +56,11 @@ CHEAP, GOOD, DEAR = (
 def test_what_was_measured_decides_within_the_budget(
     measured: tuple[Measured, ...], calls: int | None, archs: tuple[str, ...]
 ) -> None:
-    assert order("named", {"named": measured}, calls, llm=True)[0] == archs
+    assert order("named", {"named": measured}, calls)[0] == archs
 
 
-def test_without_a_model_to_pay_for_rules_that_compute_come_first() -> None:
-    assert order("named", {}, None, llm=False) == (("agentic", "crag"), "rule")
-    assert order("named", {}, None, llm=True) == (("hybrid", "crag"), "rule")
+def test_of_who_is_named_rules_that_cost_no_call_come_first() -> None:
+    assert order("named", {}, None) == (("agentic", "crag"), "rule")
 
 
 def test_what_the_matrix_wrote_is_read(tmp_path: Path) -> None:
