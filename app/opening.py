@@ -250,7 +250,7 @@ async def open_ports(settings: Settings, *, uploads: bool = False) -> AsyncItera
             open_served(settings, embedder, uploads=uploads) as store,
         ):
             await embedder.queries(["warm up"])
-            figures = SqliteFigures(settings.figures_file)
+            figures = SqliteFigures(settings.figures_in_use if settings.qdrant_url else settings.figures_file)
             opening = open_documents(settings, store, embedder, sparse, figures, uploads=uploads)
             async with opening as (ingestion, images):
                 kept = figures if ingestion or settings.figures_file.exists() else None

@@ -167,7 +167,14 @@ class Settings(BaseSettings):
     @cached_property
     def figures_file(self) -> Path:
         """Where the collection's figures are kept, whichever engine keeps the rest."""
-        return self.data_dir / "figures" / f"{self.version}.sqlite"
+        return self._figures_of(self.version)
+
+    def figures_in_use(self) -> Path:
+        """The same by now: of a server's collection another process may have switched to a new build."""
+        return self._figures_of(name_of(self.collection, read_versions(self.data_dir, self.collection).current))
+
+    def _figures_of(self, version: str) -> Path:
+        return self.data_dir / "figures" / f"{version}.sqlite"
 
     @cached_property
     def captions_dir(self) -> Path:

@@ -66,7 +66,7 @@ async def reindex(options: argparse.Namespace, settings: Settings, open_index: O
                 await builds.switch(Versions(new, versions.current))
         if options.drop_old:
             await _prune(builds)
-    when = "answers from it now, but for its figures, which it reads when it starts" if settings.qdrant_url else ""
+    when = "answers from it now" if settings.qdrant_url else ""
     text = f"{settings.collection} is now build {new}; a service {when or 'started from now on uses it'}"
     _tell(options, "switched", text, build=new)
     return OK

@@ -33,7 +33,7 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from functools import partial
@@ -105,10 +105,18 @@ _BUSY_S = 30.0
 
 
 class SqliteFigures:
-    """A WritableFigures over one file; each call opens it anew, so that processes may share it."""
+    """A WritableFigures over one file; each call opens it anew, so that processes may share it.
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    Where another process may switch to a file of a new build, `file` says which one it is at each call.
+    """
+
+    def __init__(self, file: Path | Callable[[], Path]) -> None:
+        self._given = file
+
+    @property
+    def _file(self) -> Path:
+        """Raises StoreUnavailable where that cannot be told."""
+        return self._given if isinstance(self._given, Path) else self._given()
 
     async def put(self, document: Document, figures: Sequence[Figure]) -> None:
         await to_thread.run_sync(self._put, document, figures)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
 from app.adapters.bm25 import Bm25Encoder
@@ -79,6 +80,17 @@ def test_all_aliases_go_to_the_new_build_in_one_request_and_back(rest: EdgeRest,
     assert run(["prune"], open_served) == OK
     assert (rest.aliases, sorted(rest.collections)) == (build(1), sorted(build(1).values()))
     assert held(rest) == before
+
+
+def test_a_service_that_runs_on_reads_the_figures_of_the_new_build(rest: EdgeRest, url: str) -> None:
+    open_since = SqliteFigures(Settings().figures_in_use)
+    before = anyio.run(open_since.counts)
+    assert run(REINDEX, open_served) == OK
+    assert run(["prune"], open_served) == OK
+    assert not (Settings().data_dir / "figures" / "filings.sqlite").exists()
+    assert anyio.run(open_since.counts) == before != {}
+    [[number]] = anyio.run(open_since.query, "SELECT count(*) FROM figures", Access()).rows
+    assert number == sum(before.values())
 
 
 def test_what_is_half_built_is_not_switched_to_and_taken_up_or_begun_anew(
