@@ -272,7 +272,11 @@ def of_kind(question: str, subject: Subject, pool: Sequence[Statement]) -> list[
 
 
 def _lexical(subject: Subject, pool: Sequence[Statement]) -> Scores:
-    """BM25 over the pool, each statement with its section's words, scaled so that the best is 1."""
+    """BM25 over the pool, each statement with its section's words, scaled so that the best is 1.
+
+    Okapi's idf is 0 for a term of just half of the statements. With ln(1 + (N - n + 0.5) / (n + 0.5)) in its place 6 of
+    186 answers over real filings were better and 8 worse, so it stands.
+    """
     documents = [[*s.terms, *tokens(s.chunk.section or "")] for s in pool]
     if not any(documents):
         return np.zeros(len(pool))
