@@ -31,7 +31,7 @@ from app.evidence.statements import (
     tells_amount,
     tells_of,
 )
-from app.evidence.telling import is_topic, on_topic, only_points, suits
+from app.evidence.telling import is_capex, is_topic, on_topic, only_points, suits
 from app.evidence.wording import worded
 from app.ports import Embedder
 from app.question.aims import Aim, aim_of, made_of
@@ -40,6 +40,8 @@ from app.types import Generation, OpKind, Prompt
 
 _WORD = re.compile("[a-z]")
 """A question of which only the year can be read, as one in Chinese, has an answer in every sentence of that year."""
+_SURE = 0.5
+"""How far a sentence tells what is wanted that leaves those behind that may or may not."""
 Scores: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -158,7 +160,7 @@ class ExtractiveGenerator:
         """The lexically best of a pool that is not empty, for a subject that has terms."""
         aim = aim_of(question)
         if aim == "cause":
-            more = dict.fromkeys(query_tokens(made_of(question)), SYNONYM)
+            more = dict.fromkeys(query_tokens(made_of(question)), SYNONYM / 2)
             subject = replace(subject, weights={**more, **subject.weights})
         covered, focus = np.array([match(subject, s) for s in pool]).T
         rough = _lexical(subject, pool) + covered + self.focus * focus
@@ -204,16 +206,19 @@ class ExtractiveGenerator:
         self, ranked: Sequence[tuple[Statement, float, float]], chosen: Sequence[Statement], subject: Subject, aim: Aim
     ) -> list[Statement]:
         """The rows chosen, or the best that is of the topic, then the best sentences that tell what is wanted."""
-        rows = [s for s in chosen if s.row is not None]
-        rows = rows or [s for s, _, _ in ranked if is_topic(subject, s) and columns_of(s, "", subject.periods)][:1]
+        of_topic = [s for s, _, _ in ranked if is_topic(subject, s) and columns_of(s, "", subject.periods)]
+        rows = [s for s in chosen if s.row is not None] or of_topic[:1]
+        if aim == "event":
+            rows = [s for s in rows if not is_capex(s)]
         least = self.topic_of_cause if aim == "cause" else self.topic
         told = [
-            (s, score)
+            (s, score, how)
             for s, score, evidence in ranked
-            if evidence >= self.least and on_topic(subject, s) >= least and suits(s, aim)
+            if evidence >= self.least and on_topic(subject, s) >= least and (how := suits(s, aim))
         ]
+        told = [one for one in told if one[2] >= _SURE] or told
         found: list[Statement] = []
-        for statement, score in told:
+        for statement, score, _ in told:
             if len(found) == self.most or score < self.keep_told * told[0][1]:
                 break
             if all(overlap(statement, other) < 0.6 for other in found):

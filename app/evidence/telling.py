@@ -6,6 +6,7 @@ from app.adapters.bm25 import tokens
 from app.evidence.quantities import quantities
 from app.evidence.statements import Statement, Subject, heading_terms, is_whole
 from app.question.aims import Aim
+from app.question.lines import LINES, label_rank
 
 _CAUSED = re.compile(
     r"\b(?:(?:primarily|mainly|largely|principally|partially|partly|mostly) (?:due|driven|attributable|offset|because"
@@ -22,8 +23,9 @@ _MOVED = re.compile(
 _MAY = re.compile(r"\b(?:may|might|could|can)\b", re.IGNORECASE)
 _WHEN = re.compile(r"\b(?:19|20)\d\d\b|\bQ[1-4]\b|\b(?:quarter|months|weeks|year)\b", re.IGNORECASE)
 _HAPPENED = re.compile(
-    r"\b(?:announc|complet|acquir|divest|agreed|entered into|clos(?:ed|ing)|authoriz|repurchas|sold|dispos|filed|alleg"
-    r"|settled|adopted|approv|invested|purchas|terminat|expect(?:s|ed)? to (?:close|fund|complete))\w*",
+    r"\b(?:announced|completed|acquired|divested|agreed|entered into|closed|authorized|repurchased|sold|disposed"
+    r"|filed|alleg\w+|settled|adopted|approved|invested|purchased|terminated|remain(?:s|ed|ing)"
+    r"|expects? to (?:close|complete)|(?:agreement|decision|plans?) to (?:acquire|purchase|sell|merge|close|reduce))\b",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![.?!:]\s)(?<!^)\b[A-Z][a-z]{2,}")
@@ -88,6 +90,11 @@ def points_elsewhere(text: str) -> bool:
 def hedges(text: str) -> bool:
     """Whether it only says what may go wrong, without a number."""
     return bool(_MAY_GO_WRONG.search(text)) and not quantities(text)
+
+
+def is_capex(statement: Statement) -> bool:
+    """Whether a row is of purchases of property, which are no acquisitions of companies."""
+    return statement.row is not None and label_rank(LINES["capex"], statement.row.label) is not None
 
 
 def only_points(statement: Statement) -> bool:

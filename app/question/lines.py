@@ -201,7 +201,7 @@ LINES: Mapping[str, Line] = {
         (
             r"capital expenditures.*",
             r"(?:purchases?|additions?|payments?|acquisitions?|expenditures?) (?:of|to|for)"
-            r" (?:the purchase of )?property.*",
+            r" (?:the )?(?:(?:purchase|acquisition)s? of )?property.*",
         ),
         outflow=True,
     ),

@@ -225,6 +225,13 @@ async def test_an_event_goes_before_its_accounting() -> None:
     assert "Note 3" not in found
 
 
+async def test_purchases_of_property_are_no_acquisitions() -> None:
+    table = hit("Payments for acquisition of property, plant and equipment (9) (8)", 1, kind="table")
+    told = hit("In May 2022 we acquired Tern Foods for $30 million in cash.", 2)
+    found = (await ask("Did Orrin report any acquisitions in 2022?", (table, told))).text
+    assert found == "In May 2022 we acquired Tern Foods for $30 million in cash. [2]"
+
+
 async def test_what_is_said_of_figures_follows_them() -> None:
     table = hit("Inventories 40 30\nTotal assets 90 80", 1, kind="table")
     text = "\n\n".join(
