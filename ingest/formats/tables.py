@@ -1,5 +1,6 @@
 """Borderless tables of figures, found from the lines of a page and the places of its words."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -8,6 +9,13 @@ from app.raised import RAISED
 from app.types import Page
 from ingest.formats.columns import Column, column_headers, columns_of, edge_of, nearest
 from ingest.formats.page_lines import PERIOD, Line, figure_cells, page_lines, spaced, unit
+
+_ANEW = re.compile(
+    r"(?:see (?:the )?)?(?:the )?accompanying notes\b|notes? \d+[.:—–-]|items? \d+[a-c]?\.|part [iv]+\b"
+    r"|(?:consolidated|condensed) (?:\w+ ){0,2}?(?:statements?|balance sheets?)\b",
+    re.IGNORECASE,
+)
+"""A line that ends a table or begins what stands after it, however close to its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +77,13 @@ def _last_row(lines: Sequence[Line], first: int) -> int:
             break
         if line.is_data:
             last = index
-        elif index - last > 5 or not _is_label(line, lines[first : last + 1]):
+        elif index - last > 5 or _ANEW.match(_text(line)) or not _is_label(line, lines[first : last + 1]):
             break
     return last
+
+
+def _text(line: Line) -> str:
+    return " ".join(word.text for word in line.words)
 
 
 def _is_label(line: Line, body: Sequence[Line]) -> bool:

@@ -178,6 +178,37 @@ def test_figures_inside_a_label_stay_there() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        ("See the accompanying notes.", "", "Consolidated Statements of Equity", "(In millions)"),
+        ("Note 7. Income taxes", "A reconciliation follows.", "(In millions)"),
+    ],
+)
+def test_what_begins_behind_a_table_is_no_label_in_it(between: tuple[str, ...]) -> None:
+    page = typeset(
+        "\n".join(
+            (
+                "                             2018     2017     2016",
+                "Dividends paid               (21)     (20)     (19)",
+                "Repurchases                  (28)     (24)     (20)",
+                *between,
+                "                   Paid-in  Retained  Treasury   Total",
+                "                   capital  earnings     stock  equity",
+                "Net income               —        70         —      70",
+                "Repurchases              —         —       (28)    (28)",
+            )
+        )
+    )
+    first, second = tables(page)
+    assert (first.columns, [row.label for row in first.rows]) == (
+        ("2018", "2017", "2016"),
+        ["Dividends paid", "Repurchases"],
+    )
+    assert second.columns == ("Paid-in capital", "Retained earnings", "Treasury stock", "Total equity")
+    assert [row.values for row in second.rows] == [("—", "70", "—", "70"), ("—", "—", "(28)", "(28)")]
+
+
 def test_two_tables_with_their_own_years_are_two() -> None:
     page = typeset("""
                                           2018        2017
