@@ -22,6 +22,7 @@ from app.evidence.statements import (
     counts,
     further,
     is_whole,
+    labelled,
     line_of,
     match,
     overlap,
@@ -126,7 +127,8 @@ class ExtractiveGenerator:
         if not chosen:
             return Generation("", ops=spent, abstained="not_supported")
         lines = (worded(s, shown_columns(s, prompt.question, draft.subject.periods)) for s in chosen)
-        return Generation("\n".join(lines), ops=spent, exact=bool(line_of(draft.subject, chosen[0])))
+        exact = draft.aim is None and bool(labelled(draft.subject, chosen[0]))
+        return Generation("\n".join(lines), ops=spent, exact=exact)
 
     async def ranked(self, question: str, draft: Draft) -> tuple[list[Statement], list[Statement]]:
         """What is quoted, nothing where no statement is near enough, and the whole shortlist; best first."""

@@ -225,11 +225,16 @@ def match(subject: Subject, statement: Statement) -> tuple[float, float]:
 
 def line_of(subject: Subject, statement: Statement) -> str:
     """The line asked for that a row is, by its label and its table's title; "" for all else."""
-    if statement.row is None:
+    if not (own := labelled(subject, statement)):
         return ""
     head = f"{statement.chunk.section or ''} {statement.chunk.context}"
-    own = (key for key in subject.lines if label_rank(LINES[key], statement.row.label) is not None)
     return next((key for key in own if TITLES[LINES[key].statement].search(head)), "")
+
+
+def labelled(subject: Subject, statement: Statement) -> list[str]:
+    """The lines asked for that a row is by its label, whatever its table is titled."""
+    row = statement.row
+    return [key for key in subject.lines if row and label_rank(LINES[key], row.label) is not None]
 
 
 @lru_cache(maxsize=4096)

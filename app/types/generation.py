@@ -97,7 +97,7 @@ class Generation:
     """Similarity evaluations made while writing (the extractive generator scores sentences)."""
     abstained: AbstainReason | None = None
     exact: bool = False
-    """Whether it begins with the statement's own row of a line that the question names, quoted without a model."""
+    """Whether it begins with a row labelled as a line that the question asks the figures of, quoted without a model."""
     finish_reason: str = "stop"
     calls: tuple[Call, ...] = ()
     """Where the prompt was put as `calling`; the text is then what was said beside them, mostly nothing."""

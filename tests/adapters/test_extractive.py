@@ -50,6 +50,18 @@ async def test_it_quotes_what_is_asked(question: str, begins: str) -> None:
     assert (await ask(question)).text.startswith(begins)
 
 
+@pytest.mark.parametrize(
+    ("question", "exact"),
+    [
+        ("What were Orrin's net sales in 2021?", True),
+        ("Why did Orrin's net sales rise in 2022?", False),
+        ("How many members does the board have?", False),
+    ],
+)
+async def test_a_row_labelled_as_the_line_asked_for_is_exact(question: str, exact: bool) -> None:
+    assert (await ask(question)).exact is exact
+
+
 @pytest.mark.parametrize("question", ["2021年の売上高はいくらですか", "Каковы продажи в 2021 году?", "2021"])
 async def test_of_a_question_without_a_word_it_knows_it_makes_nothing(question: str) -> None:
     told = hit("We had 12 mills in 2021.", 1)
