@@ -78,17 +78,20 @@ class Agent:
         return points_beyond(self.question.text) and {cited.company for cited in answer.citations} <= named
 
     async def _compared(self, parts: Sequence[SubQuestion], apart: bool) -> Answer:
-        """Parts that rules answer cost no call; the others are answered each by itself and at once, then joined."""
+        """Parts that rules answer cost no call; the others are answered each by itself and at once, then joined.
+
+        Where they are answered in one, lines of theirs that rules have read stand before that.
+        """
         rooms = self.controller.rooms(len(parts))
         exact = await together([self._exact(part, room) for part, room in zip(parts, rooms, strict=True)])
         left = [part for part, known in zip(parts, exact, strict=True) if not isinstance(known, Finding)]
         if left and not (apart and self.tools.beyond(len(left)) is None):
-            known = [finding for finding in exact if isinstance(finding, Finding)]
+            known = [_finding(part, one) for part, one in zip(parts, exact, strict=True) if one is not None]
             return joined([*known, await self._in_one(left)], self.question.k)
         asked = zip(parts, rooms, exact, strict=True)
         found = await together([self._part(part, room, known, len(left)) for part, room, known in asked])
         whole = joined(found, self.question.k)
-        return await self._joined(found, whole) if len(left) == len(parts) else whole
+        return await self._joined(found, whole) if all(one is None for one in exact) else whole
 
     async def _exact(self, part: SubQuestion, room: int) -> Finding | Looked | None:
         try:
@@ -237,6 +240,10 @@ class Agent:
             if line not in text and any(one.answer_span[0] > len(text) for one in of_cited):
                 text = f"{text}\n{line}"
         return text, checked(text, answer.citations)
+
+
+def _finding(part: SubQuestion, known: Finding | Looked) -> Finding:
+    return known if isinstance(known, Finding) else Finding(part.about, known.answer)
 
 
 def _written_by_model(answer: Answer) -> bool:

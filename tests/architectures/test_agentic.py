@@ -661,6 +661,20 @@ async def test_parts_of_which_one_had_to_be_quoted_are_not_joined_by_the_model()
     assert answer.text.endswith("Globex:\nGlobex employs 77 people in all [2].")
 
 
+@pytest.mark.parametrize(("apart", "calls"), [(True, {"answer": 2}), (False, {"answer": 1, "plan": 1})])
+async def test_lines_that_rules_read_for_the_parts_stand_whatever_a_model_says(
+    apart: bool, calls: dict[str, int]
+) -> None:
+    question = "What were the net sales of Acme and of Globex in 2022, and what drove them?"
+    tools = Tools(await ports(by_part([NOT_THERE], [NOT_THERE], NOT_THERE)))
+    answer = await Agentic(apart=apart).answer(Question(question, k=6), tools)
+    assert answer.text == (
+        "Acme:\nNet sales: 120 million [1], for December 31, 2022 [1].\n"
+        "Globex:\nNet sales: 60 million [2], for December 31, 2022 [2]."
+    )
+    assert tools.cost.llm_calls_by_purpose == calls
+
+
 async def test_a_number_that_no_passage_has_is_dropped_from_the_joined_answer_and_said() -> None:
     true = f"Globex employs 77 people in all [2]. {STEEL}"
     model = by_part([STEEL], [PEOPLE], f"{true} Acme employs 4,321 people in all [1].")
