@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.adapters.bm25 import query_tokens, tokens
 from app.agent.actions import Actions
 from app.agent.findings import Finding, joined
+from app.computing.arithmetic import evaluate
 from app.computing.calculations import checked
 from app.computing.finding import Found, answered, numbered, quoted
 from app.computing.formulas import Formula, Term, at
@@ -38,18 +39,23 @@ _MOVED = re.compile(
 )
 _ASIDE = frozenset(
     query_tokens(
-        "how much what which was were is are did do does the of its their our total net amount value percent percentage"
-        " share portion proportion fraction attributed attributable generated contribute contributed contribution come"
-        " came derived earned account accounted represent represented make made up from by for in to at segment"
-        " segments division divisions business businesses unit units product products category categories region"
-        " regions line lines report reported reports year quarter fiscal latest recent most 10-K 10-Q filing annual"
-        " quarterly company million millions billion billions dollars usd end ended ending period three six nine months"
+        "how much what which was were is are did do does the of its their our total net amount value percent"
+        " percentage share portion proportion fraction attributed attributable generated contribute contributed"
+        " contribution come came derived earned account accounted represent represented make made up from by for in"
+        " to at segment segments division divisions business businesses group groups unit units product products"
+        " category categories region regions line lines report reported reports year quarter fiscal latest recent"
+        " most 10-K 10-Q filing annual quarterly company million millions billion billions dollars usd end ended"
+        " ending period three six nine months"
     )
 )
 """Terms that ask, and name no part."""
 _MOST = 5
 """Terms that a part's name has at most."""
-_TOTAL = re.compile(r"(?:consolidated|total|company)\b.*", re.IGNORECASE)
+_OTHER = re.compile(r"\b(?:other|corporate|unallocated|eliminations?)\b", re.IGNORECASE)
+"""What a row may be called that is not the part whose name stands in it: `Other pumps`."""
+_CAPTION = 300
+"""Characters above a table's first row that may say which line it breaks down."""
+_TOTAL = re.compile(r"(?:consolidated|total|company)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,51 +116,72 @@ class Part:
 
     def _operands(self, hits: Sequence[Hit]) -> Mapping[Term, Operand]:
         """Per period the part's row that says least else, and the whole's of the same table."""
-        rows = statements(hits)
+        rows = [one for one in statements(hits) if one.row is not None]
+        firsts = {one.marker: one for one in reversed(rows)}
+        own = [one for one in rows if self._is_part(one, firsts[one.marker])]
+        own.sort(key=lambda one: (not self._says_line(one), len(self._else(one)), one.marker))
         found: dict[Term, Operand] = {}
         for period in self.periods:
-            own = [one for one in rows if self._is_part(one)]
-            own.sort(key=lambda one: (not self._says_line(one), len(one.terms), one.marker))
             for row in own:
-                part = _operand(Term(self.name, period), row, hits)
-                wholes = (_operand(Term(self.line, period), one, hits) for one in self._wholes(row, rows))
-                whole = next(filter(None, wholes), None) if self.share else None
-                if part and (whole or not self.share):
+                part = self._operand(Term(self.name, period), row, hits)
+                if part is None:
+                    continue
+                wholes = (self._operand(Term(self.line, period), one, hits) for one in self._wholes(row, rows))
+                whole = next((one for one in wholes if one and _holds(one, part)), None) if self.share else None
+                if whole or not self.share:
                     found |= {each.term: each for each in (part, whole) if each}
                     break
         return found
 
-    def _is_part(self, one: Statement) -> bool:
+    def _operand(self, term: Term, row: Statement, hits: Sequence[Hit]) -> Operand | None:
+        columns = _columns(self.line, row, term.period)
+        number = written(row.row.values[columns[0]]) if columns and row.row else None
+        return (
+            Operand(term, hits[row.marker - 1], row, columns[0], number, scale_in(row.chunk.unit)) if number else None
+        )
+
+    def _is_part(self, one: Statement, first: Statement) -> bool:
+        """Whether its label, or the heading above it, is the part's name, and it is a row of the line.
+
+        That says the label, the heading, or what stands above the table's `first` row.
+        """
         named = set(query_tokens(self.name))
-        if one.row is None or not named <= one.terms:
+        if not named <= one.terms or (_OTHER.search(f"{one.group} {_label(one)}") and not _OTHER.search(self.name)):
             return False
-        if any(2 * len(named & own) < len(own) for own in map(_terms, (one.row.label, one.group)) if named & own):
+        if any(2 * len(named & own) < len(own) for own in (_terms(_label(one)), _terms(one.group)) if named & own):
             return False
-        head = f"{one.chunk.section or ''} {one.chunk.context.partition(chr(10))[2]}"
+        above = one.chunk.text[: first.unit.start][-_CAPTION:]
+        head = (
+            f"{one.chunk.section or ''} {one.chunk.context.partition(chr(10))[2]} {above} {' '.join(one.chunk.columns)}"
+        )
         return self._says_line(one) or (not self._other_line(one) and _named_in(self.line, head))
+
+    def _else(self, one: Statement) -> set[str]:
+        """What the row is called beside the part's name."""
+        said = (label for label in (_label(one), one.group) if not _is_line(self.line, label))
+        return set[str]().union(*map(_terms, said)) - set(query_tokens(self.name))
 
     def _says_line(self, one: Statement) -> bool:
         """By its label or the heading above it in the table."""
-        return one.row is not None and (_is_line(self.line, one.row.label) or _is_line(self.line, one.group))
+        return _is_line(self.line, _label(one)) or _is_line(self.line, one.group)
 
     def _other_line(self, one: Statement) -> bool:
         """Whether its label or the heading above it is another line of a statement."""
-        label = one.row.label if one.row else ""
-        return any(key != self.line and (_is_line(key, label) or _is_line(key, one.group)) for key in LINES)
+        return any(key != self.line and (_is_line(key, _label(one)) or _is_line(key, one.group)) for key in LINES)
 
     def _wholes(self, part: Statement, rows: Sequence[Statement]) -> list[Statement]:
         """Rows of the part's table for the whole company, the nearest behind it first."""
-        own = [one for one in rows if one.marker == part.marker and one.row is not None]
-        totals = [one for one in own if self._is_whole(one, part)]
+        totals = [one for one in rows if one.marker == part.marker and one is not part and self._is_whole(one)]
         return sorted(totals, key=lambda one: (one.unit.start < part.unit.start, abs(one.unit.start - part.unit.start)))
 
-    def _is_whole(self, one: Statement, part: Statement) -> bool:
-        label = one.row.label if one.row else ""
-        if one is part or self._other_line(one):
+    def _is_whole(self, one: Statement) -> bool:
+        """`Total`, `Total company`, the line itself under no part's heading; no total of a part."""
+        if self._other_line(one):
             return False
+        label, of_line = _label(one), _is_line(self.line, _label(one))
         if _TOTAL.match(label):
-            return True
-        return _is_line(self.line, label) and (not one.group or bool(_TOTAL.match(one.group)))
+            return of_line or not _terms(label) - set(tokens(LINES[self.line].query))
+        return of_line and (not one.group or bool(_TOTAL.match(one.group)))
 
 
 def asked_part(question: str, companies: Sequence[str], filings: Sequence[Document]) -> Part | None:
@@ -199,7 +226,17 @@ def _named_in(line: str, text: str) -> bool:
     return re.search(rf"\b(?:{LINES[line].asked})(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _operand(term: Term, row: Statement, hits: Sequence[Hit]) -> Operand | None:
-    columns = columns_for(row, term.period)
-    number = written(row.row.values[columns[0]]) if columns and row.row else None
-    return Operand(term, hits[row.marker - 1], row, columns[0], number, scale_in(row.chunk.unit)) if number else None
+def _label(one: Statement) -> str:
+    return one.row.label if one.row else ""
+
+
+def _holds(whole: Operand, part: Operand) -> bool:
+    return abs(evaluate(whole.written)) >= abs(evaluate(part.written))
+
+
+def _columns(line: str, row: Statement, period: Period) -> list[int]:
+    """Values of the period, of the line's columns where headings name lines."""
+    headed = row.chunk.columns
+    columns = columns_for(row, period)
+    own = [i for i in columns if _named_in(line, headed[i])]
+    return own or [i for i in columns if not any(_named_in(key, headed[i]) for key in _LINES)]

@@ -46,9 +46,18 @@ Operating expenses 25 15
 Consolidated
 Net sales 100 80
 Operating expenses 75 60"""
+TOTALS = """\
+Revenue (in millions)
+Harbours 280 260
+Other Towing 20 10
+Total Towing Business Group 300 270
+Rentals 600 500
+Total Company 900 770"""
 PAGES = (
     (ANNUAL, "Note 9. Segments", SEGMENTS, YEARS),
     (ANNUAL, "Percentages", "Percentage of total revenue 16% 15%", YEARS),
+    (ANNUAL, "Note 12. Disaggregation", TOTALS, YEARS),
+    (ANNUAL, "Note 13. Harbours", "Mooring 90 9", ("2022 Net sales", "2022 Operating income")),
     (THIRD, "Note 4. Segment information", GROUPS, QUARTERS),
 )
 
@@ -139,6 +148,22 @@ async def test_a_share_is_computed_from_the_part_and_the_whole() -> None:
         "Service to revenue, 2022: 150 / 1,000 = 15.0%",
     ]
     assert [made.verified for made in answer.calculations] == [True]
+
+
+async def test_a_total_of_a_part_is_the_part_and_no_whole() -> None:
+    answer = await ask("What share of Orrin's revenue came from its Towing segment in 2022?")
+    assert answer.text.splitlines() == [
+        "Total Towing Business Group: 300 million [1], for June 30, 2022 [1].",
+        "Total Company: 900 million [1], for June 30, 2022 [1].",
+        "Towing to revenue, 2022: 300 / 900 = 33.3%",
+    ]
+
+
+async def test_a_column_may_name_the_line() -> None:
+    answer = await ask("What was the operating income of Orrin's Mooring segment in 2022?")
+    assert answer.text == "Mooring: 9 million [1], for 2022 Operating income [1]."
+    answer = await ask("What was the revenue of Orrin's Mooring segment in 2022?")
+    assert answer.text == "Mooring: 90 million [1], for 2022 Net sales [1]."
 
 
 async def test_rows_may_stand_under_the_parts_names() -> None:
