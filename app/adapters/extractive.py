@@ -208,10 +208,11 @@ class ExtractiveGenerator:
         self, ranked: Sequence[tuple[Statement, float, float]], chosen: Sequence[Statement], subject: Subject, aim: Aim
     ) -> list[Statement]:
         """The rows chosen, or the best that is of the topic, then the best sentences that tell what is wanted."""
+        if aim == "event":
+            ranked = [one for one in ranked if not is_capex(one[0])]
+            chosen = [s for s in chosen if not is_capex(s)]
         of_topic = [s for s, _, _ in ranked if is_topic(subject, s) and columns_of(s, "", subject.periods)]
         rows = [s for s in chosen if s.row is not None] or of_topic[:1]
-        if aim == "event":
-            rows = [s for s in rows if not is_capex(s)]
         least = self.topic_of_cause if aim == "cause" else self.topic
         told = [
             (s, score, how)

@@ -33,7 +33,7 @@ _DISCUSSION = re.compile(
     r"\b(?:relat(?:es?|ed|ion|ions|ionship) (?:to|between|with|of|can|is|does)|relationship|correlat\w+|correspond\w*"
     r"|connect(?:s|ed|ion)?|align\w*|combin(?:e|es|ing)|reflect\w*|suggest\w*|impl(?:y|ies|ications?)|indicate about"
     r"|discuss(?:es|ed|ions?)?|strateg\w+|details?|focus(?:es)?|insights?|repercussions?"
-    r"|(?:impact|effect|consequences?)s? (?:of|on)|compare with the discussion)\b",
+    r"|(?:impact|effect|consequence)s? (?:of|on)|what (?:\w+ )?changes?\b.*\b(?:disclos|describ|mention|outlin)\w*)\b",
     re.IGNORECASE,
 )
 

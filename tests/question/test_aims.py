@@ -17,6 +17,7 @@ from app.question.aims import Aim, aim_of, made_of, said_for
         ("Has Orrin engaged in share buybacks?", "event"),
         ("How does the debt note relate to the section on liquidity?", "discussion"),
         ("What do inventories suggest about demand?", "discussion"),
+        ("What changes in debt did Orrin disclose?", "discussion"),
         ("What details are given of the pension plans?", "discussion"),
         ("What was the decrease in wages attributed to?", "cause"),
         ("How much revenue was attributed to the Pumps segment?", None),
