@@ -15,6 +15,7 @@ from app.errors import SextantError
 from app.evidence.citations import MARKERS
 from app.evidence.quotes import numbers
 from app.prompts import sanitise
+from app.question.aims import aim_of
 from app.question.companies import named_companies
 from app.question.decomposition import SubQuestion
 from app.retrieval.widening import SPARE
@@ -54,10 +55,17 @@ class Agent:
         except STOPPED as error:
             return abstain("limit", (), self.toolbox.actions.stopped(error))
         if isinstance(exact, Answer):
-            return told(exact, self.tools)
+            return told(await self._explained(exact, parts), self.tools)
         if parts:
             return told(await self._compared(parts, apart), self.tools)
         return await self._settled(await self.controller.followed(exact))
+
+    async def _explained(self, exact: Answer, parts: Sequence[SubQuestion]) -> Answer:
+        """Where causes or events are asked for beside a line of several filings, with what the model says of them."""
+        if not parts or aim_of(self.question.text) is None:
+            return exact
+        rest = await self._in_one(parts)
+        return joined([Finding("", exact), replace(rest, about="")], self.question.k)
 
     async def _settled(self, first: Answer) -> Answer:
         """The first answer, or where it leaves the question open, one from what the model's actions find besides."""

@@ -9,8 +9,8 @@ from app.adapters.extractive import ExtractiveGenerator
 from app.agent.series import common_line, own_columns, printed
 from app.architectures.agentic import Agentic
 from app.tools import Ports, Tools
-from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Hit, Page, Question
-from tests.fakes import STAMP, FakeStore, LetterEmbedder, WordEncoder
+from app.types import Chunk, ChunkVectors, Document, DocumentMeta, Hit, Limits, Page, Question
+from tests.fakes import STAMP, FakeStore, LetterEmbedder, ScriptedGenerator, WordEncoder
 
 pytestmark = pytest.mark.anyio
 QUARTERS = {"Q1": "March 31, 2023", "Q2": "June 30, 2023", "Q3": "September 30, 2023"}
@@ -129,6 +129,24 @@ async def test_each_filing_gives_its_value_of_the_same_line() -> None:
     values = [line for line in answer.text.splitlines() if line.startswith("Inventories")]
     assert [line.split()[1] for line in values] == ["40", "41", "42"]
     assert {citation.document_id for citation in answer.citations} == {"acme-q1", "acme-q2", "acme-q3"}
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("How have Acme's inventories shifted over these quarters?", "never asked", 0),
+        ("How have Acme's inventories shifted over these quarters, and why?", "Goodwill was 5 in all [1].", 1),
+        ("How have Acme's inventories shifted over these quarters, and why?", "NOT IN THE PASSAGES", 0),
+    ],
+)
+async def test_a_model_is_asked_once_and_only_for_what_rows_do_not_tell(question: str, said: str, told: int) -> None:
+    rows = (at(q, f"Inventories {n} 38\nGoodwill 5 5") for q, n in zip(QUARTERS, (40, 41, 42), strict=True))
+    tools = Tools(replace(await ports(*rows), generator=ScriptedGenerator([said])), Limits(max_llm_calls=1))
+    answer = await Agentic().answer(Question(question), tools)
+    values = [line.split()[1] for line in answer.text.splitlines() if line.startswith("Inventories")]
+    assert values == ["40", "41", "42"]
+    assert tools.cost.llm_calls == ("why" in question)
+    assert answer.text.count("Goodwill") == told
 
 
 async def test_a_filing_that_does_not_print_the_line_is_said_to_lack_it() -> None:
