@@ -37,6 +37,7 @@ from app.evidence.wording import worded
 from app.ports import Embedder
 from app.question.aims import Aim, aim_of, made_of
 from app.question.companies import strangers
+from app.question.reading import looks_ahead
 from app.types import Generation, OpKind, Prompt
 
 _WORD = re.compile("[a-z]")
@@ -153,7 +154,9 @@ class ExtractiveGenerator:
         subject = subject_of(prompt.question, prompt.passages)
         if subject.unknown:
             return Generation("", abstained="off_corpus" if _of_another(prompt.question, subject) else "not_supported")
-        pool = of_kind(prompt.question, subject, of_period(subject, statements(prompt.passages)))
+        every = statements(prompt.passages)
+        pool = _of_last(every) if _is_to_come(prompt, subject) else of_period(subject, every)
+        pool = of_kind(prompt.question, subject, pool)
         if not pool or not any(map(_WORD.search, subject.weights)):
             return Generation("", abstained="not_supported")
         return self.draft(prompt.question, subject, pool)
@@ -263,6 +266,19 @@ def _of_another(question: str, subject: Subject) -> bool:
     """Whether it is about somebody of whom nothing was found, and not about a part of a company that was, as Europe."""
     named = {word for name in strangers(question) for word in name.split()}
     return not subject.companies or not named.isdisjoint(subject.unknown)
+
+
+def _is_to_come(prompt: Prompt, subject: Subject) -> bool:
+    """Whether it asks what filings say of years after their own: "in the coming year" names none."""
+    last = max((hit.chunk.meta.fiscal_year or 0 for hit in prompt.passages), default=0)
+    later = subject.periods and all(period.year > last > 0 for period in subject.periods)
+    return bool(later) and looks_ahead(prompt.question)
+
+
+def _of_last(pool: Sequence[Statement]) -> list[Statement]:
+    """Of the newest fiscal year alone: what an older filing planned has come by then."""
+    last = max((s.chunk.meta.fiscal_year or 0 for s in pool), default=0)
+    return [s for s in pool if s.chunk.meta.fiscal_year == last]
 
 
 def of_period(subject: Subject, pool: Sequence[Statement]) -> list[Statement]:

@@ -38,6 +38,7 @@ _RATIOS: tuple[tuple[str, str, str, bool], ...] = (
     ("Capex to revenue",
      r"cap(?:ital )?(?:ex|expenditures?) (?:as a (?:%|percent\w*) of|to) (?:total |net )*(?:revenue|sales)",
      "[capex] / [revenue]", True),
+    ("Net debt", r"net debt", "[current debt] + [debt] - [cash]", False),
     ("Free cash flow", r"free cash flow", "[operating cash flow] - [capex]", False),
     ("Dividend payout ratio", r"(?:dividend )?payout ratio", "[dividends] / [net income]", False),
     ("Retention ratio", r"retention ratio", "1 - [dividends] / [net income]", False),
@@ -171,7 +172,7 @@ def _named(question: str) -> tuple[str, str, bool] | None:
         return ratio[0], ratio[2], ratio[3]
     if quotient := _quotient(question):
         return quotient
-    lines = named_lines(question)
+    lines = _lines(question)
     if not lines:
         return None
     if share := _share(question, lines):
@@ -195,16 +196,25 @@ def _share(question: str, lines: Sequence[tuple[str, int, int]]) -> tuple[str, s
     of = _SHARE.search(question)
     whole = next((key for key, start, end in lines if of and start <= of.end() < end), None)
     part = next((key for key, _, _ in lines if key != whole), None)
-    return (f"{part.capitalize()} to {whole}", f"[{part}] / [{whole}]", True) if part and whole else None
+    return (f"{_told(part)} to {whole}", f"[{part}] / [{whole}]", True) if part and whole else None
 
 
 def _quotient(question: str) -> tuple[str, str, bool] | None:
     """One line over another: "ratio of total debt to total assets", "net income divided by revenue"."""
     bare = _RATIO.sub(",", question)
-    for (first, _, end), (second, start, _) in pairwise(named_lines(bare)):
+    for (first, _, end), (second, start, _) in pairwise(_lines(bare)):
         if _DIVIDED.fullmatch(bare[end:start]) or (bare != question and _TO.fullmatch(bare[end:start])):
-            return f"{first.capitalize()} to {second}", f"[{first}] / [{second}]", False
+            return f"{_told(first)} to {second}", f"[{first}] / [{second}]", False
     return None
+
+
+def _lines(question: str) -> list[tuple[str, int, int]]:
+    """As `named_lines`; a ratio of total debt is of the debt that is printed."""
+    return [("debt" if key == "total debt" else key, start, end) for key, start, end in named_lines(question)]
+
+
+def _told(line: str) -> str:
+    return {"rd": "R&D", "sga": "SG&A", "ppe": "PP&E", "cogs": "COGS"}.get(line, line.capitalize())
 
 
 def _stated(formula: str) -> str | None:

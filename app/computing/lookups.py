@@ -135,10 +135,16 @@ def periods_meant(named: Sequence[Period], filings: Sequence[Document]) -> list[
         return [_day(day) for day in days if day] if len(days) == 1 else []
     found: dict[Period, None] = {}
     for period in named:
-        ends = sorted(end for filing in reporting(filings, period) if (end := filing.meta.period_end))
+        ends = sorted(end for filing in _apart(reporting(filings, period), period) if (end := filing.meta.period_end))
         apart = period.quarter or not reporting(filings, period, whole=True)
         found |= dict.fromkeys(map(_day, ends) if apart else [period])
     return list(found)
+
+
+def _apart(filings: Sequence[Document], period: Period) -> Sequence[Document]:
+    """Where there are quarterly filings for a quarter, those alone: a year that ends with it has other amounts."""
+    quarterly = [filing for filing in filings if filing.meta.form == "10-Q"] if period.quarter else []
+    return quarterly or filings
 
 
 def _day(iso: str) -> Period:

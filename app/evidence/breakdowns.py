@@ -10,7 +10,9 @@ from app.evidence.statements import Statement, Subject, heading_terms, shown_col
 _ASKED = re.compile(
     r"\b(?:break(?:s|ing)? ?downs?|broken down|distribut(?:ion|ed)|composition|components of|split of"
     r"|(?:by|across|for each|of each|for every|per) (?:of )?(?:its |the |their |our )?(?:\w+ ){0,3}?"
-    r"(?:segments?|products?|services?|offerings|regions?|geograph\w+|categor(?:y|ies)|business(?:es)?))\b",
+    r"(?:segments?|products?|services?|offerings|regions?|geograph\w+|categor(?:y|ies)|business(?:es)?)"
+    r"|which (?:of (?:its|the|their) )?(?:\w+ ){0,2}?(?:segments?|products?|services?|regions?|categor(?:y|ies))\b.*"
+    r"\b(?:highest|largest|biggest|most|lowest|smallest|least))\b",
     re.IGNORECASE,
 )
 _LEAST_ROWS = 3

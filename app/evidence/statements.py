@@ -25,6 +25,8 @@ _SHORTEST = 20
 _SENTENCE = re.compile(r"[•●▪–—*\-]?\s*[(\[\"“‘'$€£]*[A-Z\d].*[.!;][)\]\"”’']*(?:\s*\(\d+\))?", re.DOTALL)
 _FEWEST = 5
 """Words of a line beside a table that can be a sentence."""
+_SIGNED = re.compile(r"/s/ .*\b(?:LLP|L\.L\.P|PLLC|P\.?C|PLC)\b", re.IGNORECASE)
+"""A firm's signature: in a filing, its auditor's."""
 _BRACKETED = re.compile(r"\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _SPAN = re.compile(r"\b(three|six|nine|twelve|thirteen|twenty-six|thirty-nine)[ -](?:months?|weeks?)\b", re.IGNORECASE)
@@ -42,7 +44,7 @@ _MEASURE = re.compile(r"%|\b(?:change|percent|increase|decrease|effect|rates?|ra
 _ASIDE = frozenset(
     tokens(
         " ".join(_CALENDAR) + " q1 q2 q3 q4 10-K 10-Q 8-K annual quarterly report reports reported reporting filing "
-        "filings disclose disclosed mention mentioned latest recent first second third fourth end usd company"
+        "filings disclose disclosed mention mentioned latest recent first second third fourth end usd company many"
     )
 )
 """Terms that say when and in which filing, not what."""
@@ -130,11 +132,14 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
         table, group = hit.chunk.kind == "table", ""
         for unit in units(hit.chunk):
             row = _row(unit.text, hit.chunk)
-            told = not table or _is_sentence(unit.text)
+            signed = bool(_SIGNED.match(unit.text))
+            told = not table or signed or _is_sentence(unit.text)
             if row is None and (not told or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
                 group = unit.text if table and _HEADING.fullmatch(unit.text) else ""
                 continue
-            terms = frozenset(tokens(f"{group} {row.label}" if row else unit.text))
+            terms = frozenset(
+                tokens(f"{group} {row.label}" if row else f"{unit.text} auditor" if signed else unit.text)
+            )
             found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
             group = "" if row and row.label.lower().startswith("total") else group
     return found
@@ -142,7 +147,8 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
 
 def is_whole(statement: Statement) -> bool:
     """A row, or a sentence from its capital letter to its full stop: no heading, no end of a line cut off."""
-    return statement.row is not None or bool(_SENTENCE.fullmatch(statement.unit.text))
+    text = statement.unit.text
+    return statement.row is not None or bool(_SENTENCE.fullmatch(text) or _SIGNED.match(text))
 
 
 def _is_sentence(line: str) -> bool:

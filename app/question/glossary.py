@@ -30,7 +30,7 @@ _SAME = (
     ("receivables", "accounts receivable"),
     ("buyback", "buybacks", "share repurchase", "repurchases of common stock"),
     ("dividends", "dividends paid", "cash dividends"),
-    ("headcount", "employees", "staff", "workforce"),
+    ("headcount", "employees", "employed", "staff", "workforce"),
     ("debt", "borrowings", "notes payable"),
     ("lawsuit", "litigation", "legal proceedings"),
     ("takeover", "acquisition", "acquire", "acquired", "business combination"),

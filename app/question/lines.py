@@ -192,7 +192,23 @@ LINES: Mapping[str, Line] = {
         (r"total (?:shareholders|stockholders|shareowners)?['’]? ?equity.*", r"total equity"),
     ),
     "debt": Line(
-        "balance", "total debt long-term debt", r"(?:total |long-term )?debt", (r"total debt", r"long-term debt.*")
+        "balance", "total debt long-term debt", r"(?<!net )(?:long-term )?debt", (r"total debt", r"long-term debt.*")
+    ),
+    "total debt": Line(
+        "balance",
+        "total debt",
+        r"total debt|total borrowings",
+        (r"total (?:debt|borrowings)",),
+        otherwise="[current debt] + [debt]",
+    ),
+    "current debt": Line(
+        "balance",
+        "current portion of long-term debt short-term borrowings",
+        r"current portion of (?:long-term )?debt|short-term (?:debt|borrowings)",
+        (
+            r"(?:short-term (?:debt|borrowings) and )?current (?:portion|maturities|installments) of"
+            r" (?:long-term )?debt.*",
+        ),
     ),
     "capex": Line(
         "cash",

@@ -146,6 +146,21 @@ async def test_it_refuses_what_the_passages_do_not_say(question: str, reason: st
     assert (generation.text, generation.abstained) == ("", reason)
 
 
+async def test_a_plan_for_a_later_year_is_the_newest_filings_though_it_does_not_name_the_year() -> None:
+    plan = hit("We plan capital expenditures of about $45 million in the coming year.", 1)
+    older = hit("We plan capital expenditures of about $30 million in the coming year.", 2)
+    older = replace(older, chunk=replace(older.chunk, meta=replace(older.chunk.meta, fiscal_year=2021)))
+    text = (await ask("What capital expenditures does Orrin plan for fiscal 2023?", (plan, older))).text
+    assert text.startswith("We plan capital expenditures of about $45 million")
+    assert "30 million" not in text
+    assert (await ask("What were Orrin's capital expenditures in fiscal 2023?", (plan, older))).abstained
+
+
+async def test_a_firm_that_signs_is_the_auditor() -> None:
+    report = hit("We have audited the statements.\n\n/s/ Brandon Koll LLP\n\n/s/ Jane Doe", 1)
+    assert (await ask("Who is the auditor of Orrin?", (report,))).text.startswith("/s/ Brandon Koll LLP [1]")
+
+
 async def test_no_passages_and_empty_ones_are_refused() -> None:
     assert (await ask("anything?", ())).abstained == "not_supported"
     assert (await ask("anything?", (hit("", 1), hit("\n \n", 2)))).abstained == "not_supported"

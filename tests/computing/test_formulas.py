@@ -36,6 +36,13 @@ COVER = (
             1,
         ),
         (
+            "What was net debt in FY2022?",
+            "{0} + {1} - {2}",
+            ["current debt 2022", "debt 2022", "cash 2022"],
+            False,
+            0,
+        ),
+        (
             "What was the year-over-year change in net income from 2021 to 2022?",
             "({0} - {1}) / {1}",
             ["net income 2022", "net income 2021"],

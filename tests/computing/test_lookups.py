@@ -22,6 +22,7 @@ def filing(form: str, year: int, period: str, end: str) -> Document:
 
 
 ANNUAL = filing("10-K", 2022, "FY", "2022-06-30")
+SECOND = filing("10-Q", 2022, "Q2", "2021-12-31")
 FIRST = filing("10-Q", 2023, "Q1", "2022-09-30")
 THIRD = filing("10-Q", 2023, "Q3", "2023-03-31")
 
@@ -44,6 +45,13 @@ THIRD = filing("10-Q", 2023, "Q3", "2023-03-31")
             "What was Orrin's revenue in Q1 2023?",  # the fiscal first quarter and the calendar's
             (ANNUAL, FIRST, THIRD),
             ["revenue 2022-09-30", "revenue 2023-03-31"],
+            True,
+            "",
+        ),
+        (
+            "What was Orrin's revenue in Q2 2022?",  # which the fiscal year ends with
+            (ANNUAL, SECOND),
+            ["revenue 2021-12-31"],
             True,
             "",
         ),

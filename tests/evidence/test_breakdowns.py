@@ -33,6 +33,7 @@ def labels(question: str, *hits: Hit) -> list[str]:
         ("What was the revenue breakdown in 2022?", ["Pumps", "Valves", "Service", "Total revenue"]),
         ("What was revenue across product lines in 2022?", ["Pumps", "Valves", "Service", "Total revenue"]),
         ("What was the composition of costs in 2022?", ["Wages", "Freight", "Rent", "Total costs"]),
+        ("Which product had the highest revenue in 2022?", ["Pumps", "Valves", "Service", "Total revenue"]),
         ("What was revenue in 2022?", []),
         ("What was the revenue breakdown in 2012?", []),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.question.companies import named_companies, respelt
@@ -57,6 +57,7 @@ def bare(company: str) -> str:
     return company
 
 
+@settings(deadline=None)
 @given(PAIR, ASKED, CASES)
 def test_case_suffix_ampersand_and_possessive_change_nothing(
     pair: Pair, asked: str, case: Callable[[str], str]
@@ -68,6 +69,7 @@ def test_case_suffix_ampersand_and_possessive_change_nothing(
         assert named(case(asked.format(name)), company, other) == {company}
 
 
+@settings(deadline=None)
 @given(PAIR, ASKED, st.integers(1, 4), st.sampled_from("abcxyz"), st.integers(0, 3))
 def test_a_name_with_a_letter_wrong_is_its_company_or_none(
     pair: Pair, asked: str, at: int, letter: str, how: int
@@ -93,6 +95,7 @@ def _near(a: str, b: str) -> bool:
     return abs(len(a) - len(b)) <= 1 and len(set(enumerate(a.lower())) ^ set(enumerate(b.lower()))) <= 4
 
 
+@settings(deadline=None)
 @given(PAIR, st.sampled_from(["QXTR", "BKLM", "TX.B"]))
 def test_a_ticker_is_its_company(pair: Pair, ticker: str) -> None:
     assert named(f"How did {ticker} do in 2023?", *pair, tickers=[ticker]) == {pair[0]}
