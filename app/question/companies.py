@@ -66,6 +66,8 @@ _LEAST_SPELT = 6
 """Letters of a word from which on a name is known with one of them wrong."""
 _JOINED = re.compile(r"(?:,|&|\b(?:and|or|vs\.?|versus|than|with))\s+$", re.IGNORECASE)
 _JOINING = re.compile(r"(?:,|\s+&|\s+(?:and|or|vs\.?|versus)\b)", re.IGNORECASE)
+_JOINERS = frozenset({"and", "or", "vs", "vs.", "versus", "&"})
+_WHICH_OF = re.compile(r"^(?:which|who)(?: one)? (?:of|between|among) (?:the )?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,3 +302,20 @@ def without_names(question: str, companies: Sequence[str]) -> str:
     names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
     kept = [word for word in _without_possessive(question).split() if not set(_WORD.findall(word.lower())) & names]
     return " ".join(kept) if any(_WORD.search(word) for word in kept) else question
+
+
+def asked_of_one(question: str, others: Sequence[str]) -> str:
+    """A question about several companies as asked of one: less the others' names and the words that joined them.
+
+    "Which of Harrow and Pell carried more debt?" less Harrow is "Pell carried more debt?".
+    """
+    names = {word.lower() for company in others for word in _WORD.findall(_without_possessive(company))}
+    words = _without_possessive(question).split()
+    gone = [bool(set(_WORD.findall(word.lower())) & names) for word in words]
+    beside = [before or after for before, after in zip([False, *gone], [*gone[1:], False], strict=False)]
+    kept = [
+        word
+        for word, named, joins in zip(words, gone, beside, strict=True)
+        if not named and not (joins and word.lower() in _JOINERS)
+    ]
+    return _WHICH_OF.sub("", " ".join(kept)) if any(_WORD.search(word) for word in kept) else question

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.question.companies import named_companies, without_names
+from app.question.companies import asked_of_one, named_companies, without_names
 from app.question.periods import Period, named_periods, without_periods
 from app.question.reading import Reading, read, reporting
 from app.types import Document
@@ -70,7 +70,7 @@ def _by_company(question: str, reading: Reading, filings: Sequence[Document]) ->
         others = [other for other in reading.companies if other != company]
         ids = tuple(document.id for document in filings if document.meta.company == company)
         if ids:
-            found.append(SubQuestion(without_names(question, others), ids, company, companies=(company,)))
+            found.append(SubQuestion(asked_of_one(question, others), ids, company, companies=(company,)))
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.question.companies import named_companies, respelt
+from app.question.companies import asked_of_one, named_companies, respelt
 from app.types import Document, DocumentMeta
 
 
@@ -152,3 +152,17 @@ def test_a_letter_is_mended_where_one_name_alone_is_near(question: str, text: st
     found, note = respelt(question, filings("Pellworth Energy Corporation", "Market Street plc"))
     assert found == (text or question)
     assert note.endswith("read as Pellworth Energy Corporation") == (text is not None)
+
+
+@pytest.mark.parametrize(
+    ("question", "others", "one"),
+    [
+        ("Which of Harrow Inc. and Pell Corp. had more debt?", ("Harrow Inc.",), "Pell Corp. had more debt?"),
+        ("Which of Harrow Inc. and Pell Corp. had more debt?", ("Pell Corp.",), "Harrow Inc. had more debt?"),
+        ("Compare Harrow's and Pell's revenue and debt", ("Harrow Inc.",), "Compare Pell revenue and debt"),
+        ("Did Harrow or Pell grow, and why?", ("Pell Corp.",), "Did Harrow grow, and why?"),
+        ("Harrow vs Pell", ("Harrow", "Pell"), "Harrow vs Pell"),
+    ],
+)
+def test_a_question_about_several_as_asked_of_one(question: str, others: tuple[str, ...], one: str) -> None:
+    assert asked_of_one(question, others) == one

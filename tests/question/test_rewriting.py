@@ -75,8 +75,8 @@ async def test_a_comparison_is_searched_part_by_part_in_its_own_filings(make_por
     answer, tools = await asked(make_ports, "decompose", BOTH)
     assert [text for text, _ in rewritten(tools)] == [
         BOTH,
-        "Compare the risk of Acme and",
-        "Compare the risk of and Globex",
+        "Compare the risk of Acme",
+        "Compare the risk of Globex",
     ]
     # All three chunks, then Acme's two, then Globex's one.
     assert tools.cost.ops_by_kind == {"dense": 6, "sparse": 6}
