@@ -41,7 +41,11 @@ class LocalGenerator(OpenAIGenerator):
             tools="false",  # a small model keeps to a grammar better than to a template of calls
         )
         self._http = httpx.AsyncClient(
-            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=timeout_s, trust_env=False
+            base_url=address,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=timeout_s,
+            limits=httpx.Limits(max_connections=1),  # its threads are few, and each waits 5 s at an idle connection
+            trust_env=False,
         )
 
     @classmethod

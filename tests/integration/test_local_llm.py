@@ -110,3 +110,10 @@ async def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(GeneratorUnavailable, match=r"bad\.gguf"):
         async with LocalGenerator.open(tmp_path / "bad.gguf", threads=1):
             pass
+
+
+async def test_counting_many_texts_leaves_no_connection_that_others_wait_for(local: LocalGenerator) -> None:
+    """A thread of the server's few stays with an idle connection for five seconds."""
+    async with asyncio.timeout(4):
+        for _ in range(5):
+            assert len(await local.count_tokens(["Net sales"] * 32)) == 32
