@@ -10,6 +10,7 @@ from app.types import Calculation, Citation
 
 _EXPRESSION = frozenset("0123456789,.()+-−–*/×÷^$ ")
 _OPERATOR = re.compile(r"[+*/×÷^−–-]\s*[($]*\d")
+_QUOTIENT = re.compile(r"[/÷]")
 _OPERAND = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _VALUE = re.compile(r"\(?[-−]?\$?\d[\d,]*(?:\.\d+)?\)?%?")
 _CONSTANTS = frozenset({"100", "360", "365", "1000", "1000000"} | {str(n) for n in range(1, 13)})
@@ -36,19 +37,26 @@ def _equations(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _calculation(text: str, start: int, equals: int, value: str, quoted: set[str]) -> Calculation:
     expression = text[start:equals]
-    operands = tuple(dict.fromkeys(n for n in _OPERAND.findall(expression) if n.rstrip(",") not in _CONSTANTS))
+    operands = tuple(dict.fromkeys(n for n in _OPERAND.findall(expression) if _is_evidence(n, quoted)))
     known = bool(operands) and all(numbers(operand) <= quoted for operand in operands)
     span = (start, equals + len(" = ") + len(value))
     return Calculation(expression, value, span, operands, known and _equal(expression, value))
 
 
+def _is_evidence(number: str, quoted: set[str]) -> bool:
+    """Not a constant; 365 may be a row's figure as well."""
+    plain = number.rstrip(",")
+    return plain not in _CONSTANTS or (len(plain) > 2 and plain in quoted)
+
+
 def _equal(expression: str, value: str) -> bool:
-    """Whether the expression has the value at the value's own precision; `%` may stand for a hundredth."""
+    """Whether the expression has the value at the value's precision; of a quotient `%` may stand for a hundredth."""
     digits = re.sub(r"[^\d.]", "", value)
     stated = Decimal(digits) * (-1 if re.match(r"\(|[-−]", value) else 1)
     places = len(digits.partition(".")[2])
     try:
         found = evaluate(expression)
-        return stated in {rounded(found * scale, places) for scale in ((1, 100) if value.endswith("%") else (1,))}
+        scales = (1, 100) if value.endswith("%") and _QUOTIENT.search(expression) else (1,)
+        return stated in {rounded(found * scale, places) for scale in scales}
     except (CalculationError, ArithmeticError):
         return False

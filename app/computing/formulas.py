@@ -60,7 +60,9 @@ _CHANGES: tuple[tuple[str, str, str, bool], ...] = (
     ("Multiple of {}", r"\bhow many times (?:larger|higher|greater|bigger|more|as)\b", "[LINE] / prior[LINE]", False),
     ("Change in {}",
      r"\b(?:year[- ]over[- ]year|yoy|growth(?: rate)?|(?:percent(?:age)?|%) (?:change|increase|decrease|growth)"
-     r"|(?:by )?what percent(?:age)?\b.*\b(?:change|grow|increase|decrease|rise|fall|decline)\w*)",
+     r"|(?:what percent(?:age)?|how many percent)\b.*\b(?:change|grow|increase|decrease|rise|fall|decline)\w*"
+     r"|(?:chang|increas|decreas|gr[eo]w|ris[ei]|rose|f[ae]ll|declin)\w*\b.*"
+     r"\b(?:in|as an?) (?:percent(?:age)?|%)(?! of))",
      "change[LINE] / prior[LINE]", True),
     ("Change in {}",
      r"^(?=.*\b(?:by how much|how much (?:more|less|higher|lower|did)"
@@ -78,6 +80,7 @@ _SHARE = re.compile(
 _RATIO = re.compile(r"\bratio\b", re.IGNORECASE)
 _TO = re.compile(r"[\s-]+to[\s-]+(?:(?:the|its|their|total|net)\s+)*", re.IGNORECASE)
 _DIVIDED = re.compile(r"\s+divided by\s+(?:(?:the|its|their|total|net)\s+)*", re.IGNORECASE)
+_PERCENT_OF = re.compile(r"(?:percent(?:age)?|%) of (?:the |its |their )*", re.IGNORECASE)
 _SEVERAL_YEARS = re.compile(r"\b(?:three|two|four|five|[2-9])[- ]year average\b", re.IGNORECASE)
 _WHY = re.compile(
     r"\b(?:why|what drove|drivers?|explain|consistent|improv|useful|meaningful|sa(?:y|id)\b|describ|discuss|attribut"
@@ -126,7 +129,8 @@ def asked_formula(question: str, current: Period | None = None, described: str =
     if named is None:
         return None
     name, expression, percent = named
-    percent = percent or bool(re.search(r"percent|%", question))
+    if not percent and re.search(r"percent|%", question):
+        expression, percent = _in_percent(expression, question)
     round_to = _ROUND.search(question)
     usual = 1 if percent else 0 if "/" not in expression else 2
     places = _PLACES[round_to[1].lower()] if round_to else usual
@@ -189,6 +193,17 @@ def _change(question: str, line: str) -> tuple[str, str, bool] | None:
         ),
         None,
     )
+
+
+def _in_percent(expression: str, question: str) -> tuple[str, bool]:
+    """A quotient as it is; a change by the year before; an amount by the line that it is said to be a percentage of."""
+    if "/" in expression:
+        return expression, True
+    if re.fullmatch(r"change\[[^\]]+\]", expression):
+        return f"{expression} / {expression.replace('change', 'prior')}", True
+    of = _PERCENT_OF.search(question)
+    whole = next((key for key, start, _ in _lines(question) if of and start == of.end()), None)
+    return (f"({expression}) / [{whole}]", True) if whole else (expression, False)
 
 
 def _share(question: str, lines: Sequence[tuple[str, int, int]]) -> tuple[str, str, bool] | None:

@@ -25,6 +25,7 @@ CITED = (cited("Net sales 6,489 7,500"), cited("Property, net 253 282"), cited("
         ("253 + 300 = 553", "253 + 300", "553", False),
         ("999 + 282 = 1,281", "999 + 282", "1,281", False),
         ("2 * 12 = 24", "2 * 12", "24", False),
+        ("282 - 253 = 2,900.0%", "282 - 253", "2,900.0%", False),
         ("253 / 0 = 0", "253 / 0", "0", False),
     ],
 )
@@ -43,3 +44,8 @@ def test_operands_are_what_is_evidence() -> None:
     [made] = checked("365 * ((282 + 253) / 2) / 6,489 = 15.05", CITED)
     assert made.operands == ("282", "253", "6,489")
     assert made.verified
+
+
+def test_a_figure_that_looks_like_a_constant_is_evidence_where_it_is_quoted() -> None:
+    [made] = checked("(451 / 365) ** (1 / 2) - 1 = 11.2%", (cited("Net income 451 365"),))
+    assert (made.operands, made.verified) == (("451", "365"), True)

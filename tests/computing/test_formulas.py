@@ -128,6 +128,41 @@ COVER = (
             1,
         ),
         (
+            "What was the change in total assets from 2021 to 2022 in percent?",
+            "({0} - {1}) / {1}",
+            ["total assets 2022", "total assets 2021"],
+            True,
+            1,
+        ),
+        (
+            "By how many percent did revenue grow in 2022?",
+            "({0} - {1}) / {1}",
+            ["revenue 2022", "revenue 2021"],
+            True,
+            1,
+        ),
+        (
+            "Did net income increase or decrease in 2022 (in %)?",
+            "({0} - {1}) / {1}",
+            ["net income 2022", "net income 2021"],
+            True,
+            1,
+        ),
+        (
+            "What was free cash flow in 2022 in percent of net sales?",
+            "({0} - {1}) / {2}",
+            ["operating cash flow 2022", "capex 2022", "revenue 2022"],
+            True,
+            1,
+        ),
+        (
+            "What was working capital in 2022 in percent?",  # of what is not said
+            "{0} - {1}",
+            ["current assets 2022", "current liabilities 2022"],
+            False,
+            0,
+        ),
+        (
             "What is the CAGR of net income from 2018 to 2021?",
             "({0} / {1}) ** (1 / 3) - 1",
             ["net income 2021", "net income 2018"],
