@@ -14,7 +14,7 @@ from app.evidence.quantities import quantities
 from app.evidence.quotes import Unit, units
 from app.evidence.rows import Row, read_row
 from app.question.companies import named_companies, without_names
-from app.question.glossary import expanded
+from app.question.glossary import expanded, spelt_out
 from app.question.lines import LINES, TITLES, label_rank, named_lines
 from app.question.periods import Period, named_periods
 from app.question.reading import reports
@@ -188,7 +188,7 @@ def core_question(text: str) -> str:
 
 def subject_of(question: str, passages: Sequence[Hit]) -> Subject:
     """The question's terms without its companies, periods and forms, which say where to look rather than for what."""
-    core = core_question(question)
+    core = spelt_out(core_question(question))
     records = [Document(hit.chunk.document_id, "", hit.chunk.meta, 0, 0) for hit in passages]
     companies = named_companies(question, records)
     periods = named_periods(question)

@@ -36,6 +36,21 @@ _SAME = (
     ("takeover", "acquisition", "acquire", "acquired", "business combination"),
     ("divestiture", "divestment", "divest", "sale of business", "disposition", "spin off"),
 )
+_SHORT = {
+    "eps": "earnings per share",
+    "dps": "dividends per share",
+    "nim": "net interest margin",
+    "aum": "assets under management",
+    "ffo": "funds from operations",
+    "noi": "net operating income",
+}
+_ABBREVIATED = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b", re.IGNORECASE)
+"""Letters that stand for the name of a line, which filings print in full."""
+
+
+def spelt_out(question: str) -> str:
+    """`diluted EPS` -> `diluted earnings per share`."""
+    return _ABBREVIATED.sub(lambda short: _SHORT[short[0].lower()], question)
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from app.question.companies import named_companies, strangers, without_names
+from app.question.glossary import spelt_out
 from app.question.periods import MONTHS, Period, calendar_quarter, named_periods
 from app.tools import Tools
 from app.types import Condition, Document, Filter, Question
@@ -200,4 +201,6 @@ def narrowing(question: Question, reading: Reading) -> tuple[Filter, str]:
     if not reading.documents:
         return question.where, question.text
     named = Condition("document_id", "$in", reading.documents)
-    return question.where.narrowed(named), without_names(question.text, reading.companies)
+    terms = without_names(question.text, reading.companies)
+    spelt = spelt_out(terms)
+    return question.where.narrowed(named), terms if spelt == terms else f"{terms} {spelt}"

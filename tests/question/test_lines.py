@@ -28,6 +28,8 @@ from app.question.lines import LINES, named_lines
         ("How did R&D spending of the latest quarter relate to sales?", ["rd", "revenue"]),
         ("What were dividends declared in 2022?", ["dividends"]),
         ("What were cash & cash equivalents at the end of 2022?", ["cash"]),
+        ("Which had the higher net income in 2022?", ["net income"]),
+        ("Who carried the larger long-term debt at the end of 2022?", ["debt"]),
     ],
 )
 def test_lines_of_the_whole_company(question: str, keys: list[str]) -> None:
@@ -44,6 +46,7 @@ def test_lines_of_the_whole_company(question: str, keys: list[str]) -> None:
         "What was the revenue breakdown in 2022?",
         "What were comparable sales in 2022?",
         "What was net income per share?",
+        "What dividends per share were paid in 2022?",
         "What goodwill impairment was recorded?",
         "What is the inventory valuation allowance?",
         "How many sales representatives are there?",
