@@ -276,12 +276,12 @@ LINES: Mapping[str, Line] = {
 }
 
 _BEFORE = frozenset(
-    "a about actual against amount an and annual any are as at average be between bigger biggest both by change changes "
-    "combined company consolidated did difference do does fewer fiscal for from generated greater greatest had has have "
-    "higher highest how in increase incurred invest invested is its larger largest latest less level levels lower lowest "
-    "many more most much net of on or our over overall quarter quarterly recent recorded report reported reporting "
-    "reports show shown smaller smallest spend spent than that the their these this those to total versus vs was were "
-    "what which whose will with would year year-end yearly".split()
+    "a about actual against amount an and annual any are as at average be between bigger biggest both by change "
+    "changes combined company consolidated did difference do does fewer fiscal for from generated greater "
+    "greatest had has have higher highest how in increase incurred invest invested is its larger largest latest "
+    "less level levels lower lowest many more most much net of on or our over overall quarter quarterly recent "
+    "recorded report reported reporting reports show shown smaller smallest spend spent than that the their these "
+    "this those to total versus vs was were what which whose will with would year year-end yearly".split()
 )
 """Words before a line's name that leave it the whole company's: others make it a segment's or another measure."""
 _LINKS = frozenset(
