@@ -22,6 +22,7 @@ from app.graph.summaries import asked as asked_of
 from app.graph.telling import told
 from app.question.reading import narrowed
 from app.retrieval.fusion import in_order, rrf
+from app.retrieval.search import RELAXED
 from app.retrieval.widening import with_spare
 from app.tools import Tools
 from app.types import Answer, Chunk, Entity, Filter, Hit, Question
@@ -127,7 +128,7 @@ class Graph:
         where, terms = await narrowed(question, tools)
         found = await Hybrid().fused(question, terms, where, tools)
         if not found and where != question.where:
-            tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
+            tools.note("relaxed", why=RELAXED)
             where = question.where
             found = await Hybrid().fused(question, question.text, where, tools)
         mapped = await self._mapped(question, found, where, tools) if mode in ("global", "drift") else []

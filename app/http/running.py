@@ -53,6 +53,12 @@ class Run:
         )
 
     async def _answer(self) -> Answer:
+        """With a note where the request's filters left out the filings that the question names."""
+        answer = await self._asked()
+        relaxed = dict.fromkeys(step.detail["why"] for step in self.tools.trace if step.name == "relaxed")
+        return replace(answer, notes=(*answer.notes, *relaxed)) if relaxed else answer
+
+    async def _asked(self) -> Answer:
         """Where the index has nothing of whom it names, of a company of the index whose name is a letter away."""
         answer = await self.architecture.answer(self.question, self.tools)
         if answer.reason != "off_corpus":

@@ -9,6 +9,8 @@ from app.retrieval.fusion import C, Fusion, rrf, standardised, with_leg
 from app.tools import Extra, Tools, together
 from app.types import Filter, FloatArray, Hit, Leg, Question
 
+RELAXED = "the filings that the question names hold nothing that passes the request's filters; others were searched"
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
@@ -32,7 +34,7 @@ class Retrieval:
         asked = await searches(self.rewrite, question, f"{terms} {more}".rstrip(), where, tools)
         found = await self._found(question, asked, tools)
         if not found and where != question.where:
-            tools.note("relaxed", why="the filings named hold nothing that passes the request's filters")
+            tools.note("relaxed", why=RELAXED)
             found = await self.fused(question, question.text, question.where, tools)
         return found[: question.k]
 

@@ -81,6 +81,16 @@ async def test_path_and_parameter_are_the_same_endpoint(make_client: MakeClient)
     assert settled(by_default) == settled(by_auto)
 
 
+async def test_filters_that_leave_out_what_the_question_names_are_noted(make_client: MakeClient) -> None:
+    asked = {"question": "What was the debt of Globex?", "filters": {"company": "Acme"}}
+    async with make_client() as client:
+        replies = [(await client.post(f"/query/{arch}", json=asked)).json() for arch in ("hybrid", "graph")]
+        unfiltered = (await client.post("/query/hybrid", json={"question": asked["question"]})).json()
+    for reply in replies:
+        assert reply["notes"][-1].startswith("the filings that the question names hold nothing that passes")
+    assert unfiltered["notes"] == []
+
+
 async def test_passages_tell_their_rank_in_each_leg(make_client: MakeClient) -> None:
     async with make_client() as client:
         reply = (await client.post("/query/hybrid", json={"question": "debt"})).json()
