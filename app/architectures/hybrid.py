@@ -53,6 +53,10 @@ class Hybrid:
         ),
     ] = "none"
 
+    def __post_init__(self) -> None:
+        if not (self.dense_weight or self.bm25_weight or self.splade_weight):
+            raise ValueError("a leg needs a weight above 0: dense_weight, bm25_weight or splade_weight")
+
     async def answer(self, question: Question, tools: Tools) -> Answer:
         answer = answer_if_held if self.query_filters else answer_from
         return await answer(question, await self.retrieve(with_spare(question), tools), tools)
