@@ -10,6 +10,7 @@ from itertools import pairwise
 from nupunkt import sent_spans
 
 from app.adapters.bm25 import query_tokens, tokens
+from app.evidence.groups import Group
 from app.evidence.quantities import quantities
 from app.evidence.quotes import Unit, units
 from app.evidence.rows import Row, read_row
@@ -129,19 +130,19 @@ def statements(passages: Sequence[Hit]) -> list[Statement]:
     """In the passages' order; headings, questions and rows without a figure are none."""
     found = []
     for marker, hit in enumerate(passages, start=1):
-        table, group = hit.chunk.kind == "table", ""
+        table, group = hit.chunk.kind == "table", Group()
         for unit in units(hit.chunk):
             row = _row(unit.text, hit.chunk)
             signed = bool(_SIGNED.match(unit.text))
             told = not table or signed or _is_sentence(unit.text)
             if row is None and (not told or len(unit.text) < _SHORTEST or unit.text.endswith((":", "?"))):
-                group = unit.text if table and _HEADING.fullmatch(unit.text) else ""
+                group.begin(unit.text if table and _HEADING.fullmatch(unit.text) else "")
                 continue
+            heading = group.of(row) if row else ""
             terms = frozenset(
-                tokens(f"{group} {row.label}" if row else f"{unit.text} auditor" if signed else unit.text)
+                tokens(f"{heading} {row.label}" if row else f"{unit.text} auditor" if signed else unit.text)
             )
-            found.append(Statement(marker, hit.chunk, unit, row, group if row else "", terms))
-            group = "" if row and row.label.lower().startswith("total") else group
+            found.append(Statement(marker, hit.chunk, unit, row, heading, terms))
     return found
 
 
