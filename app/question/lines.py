@@ -191,13 +191,11 @@ LINES: Mapping[str, Line] = {
         r"(?:total )?(?:shareholders|stockholders)?['’]?\s?equity",
         (r"total (?:shareholders|stockholders|shareowners)?['’]? ?equity.*", r"total equity"),
     ),
-    "debt": Line(
-        "balance", "total debt long-term debt", r"(?<!net )(?:long-term )?debt", (r"total debt", r"long-term debt.*")
-    ),
+    "debt": Line("balance", "total debt long-term debt", r"long-term debt", (r"long-term debt.*", r"total debt")),
     "total debt": Line(
         "balance",
         "total debt",
-        r"total debt|total borrowings",
+        r"(?<!net )(?:total )?debt|total borrowings",
         (r"total (?:debt|borrowings)",),
         otherwise="[current debt] + [debt]",
     ),
@@ -277,7 +275,7 @@ LINES: Mapping[str, Line] = {
 
 _BEFORE = frozenset(
     "a about actual against amount an and annual any are as at average be between bigger biggest both by change "
-    "changes combined company consolidated did difference do does fewer fiscal for from generated greater "
+    "changes combined company compare consolidated did difference do does fewer fiscal for from generated greater "
     "greatest had has have higher highest how in increase incurred invest invested is its larger largest latest "
     "less level levels lower lowest many more most much net of on or our over overall quarter quarterly recent "
     "recorded report reported reporting reports show shown smaller smallest spend spent than that the their these "

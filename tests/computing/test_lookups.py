@@ -39,6 +39,8 @@ THIRD = filing("10-Q", 2023, "Q3", "2023-03-31")
             "",
         ),
         ("What was Orrin's total revenue in the latest 10-Q?", (THIRD,), ["revenue 2023-03-31"], True, ""),
+        ("Which company had the larger inventory in 2022, Orrin?", (ANNUAL,), ["inventory 2022"], True, ""),
+        ("Compare inventory of Orrin with that of in 2022", (ANNUAL,), ["inventory 2022"], True, ""),
         ("What were the drivers of Orrin's revenue in FY2022?", (ANNUAL,), ["revenue 2022"], False, ""),
         ("What does Orrin's inventory suggest about demand in FY2022?", (ANNUAL,), ["inventory 2022"], False, ""),
         (

@@ -29,6 +29,8 @@ from app.question.lines import LINES, named_lines
         ("What were dividends declared in 2022?", ["dividends"]),
         ("What were cash & cash equivalents at the end of 2022?", ["cash"]),
         ("Which had the higher net income in 2022?", ["net income"]),
+        ("Compare long-term debt of and", ["debt"]),
+        ("Which of carried more debt at the end of 2022?", ["total debt"]),
         ("Who carried the larger long-term debt at the end of 2022?", ["debt"]),
     ],
 )
