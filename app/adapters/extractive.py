@@ -12,6 +12,7 @@ from rank_bm25 import BM25Okapi
 
 from app.adapters.bm25 import query_tokens, tokens
 from app.evidence.breakdowns import breakdown
+from app.evidence.recency import years_behind
 from app.evidence.statements import (
     AMOUNT,
     HOW_MANY,
@@ -54,6 +55,8 @@ class Draft:
     subject: Subject
     pool: Sequence[Statement]
     """Statements scored."""
+    current: Sequence[Statement]
+    """Those of them in the filing meant of their company."""
     short: list[Statement]
     rough: Scores
     covered: Scores
@@ -65,8 +68,8 @@ class Draft:
 class ExtractiveGenerator:
     """Scores statements lexically (BM25 over the small pool) and by embedding, quotes the best, writes nothing itself.
 
-    score = lexical + cosine + coverage + focus + prior/rank + period + line + whole, each in about [0, 1] before its
-    weight.
+    score = lexical + cosine + coverage + focus + prior/rank + period + line + whole - outdated, each in about [0, 1]
+    before its weight.
     It abstains where no passage speaks of the period asked for, where the question names what no passage mentions, and
     where the best statement is too far from the question.
     """
@@ -102,6 +105,8 @@ class ExtractiveGenerator:
     """The same where it gives a cause: of another line it is none."""
     elsewhere: float = 0.8
     """Weight against a sentence that only points elsewhere in the filing, or is about the filing itself."""
+    outdated: float = 0.4
+    """Weight against a statement for each year that its filing is behind the one meant, where no period is named."""
     least: float = 0.5
     """Coverage and cosine together below which a statement is no answer."""
 
@@ -139,7 +144,7 @@ class ExtractiveGenerator:
         if chosen and draft.aim:
             chosen = self._told(ranked, chosen, draft.subject, draft.aim)
         chosen = [*chosen, *self._further(question, draft.subject, ranked, chosen)]
-        if chosen and (parts := await asyncio.to_thread(breakdown, question, draft.subject, draft.pool)):
+        if chosen and (parts := await asyncio.to_thread(_broken_down, question, draft)):
             chosen = parts
         return chosen, [statement for statement, _, _ in ranked]
 
@@ -180,9 +185,12 @@ class ExtractiveGenerator:
             rough += self.told * np.array(
                 [share and share * suits(s, aim) for s, share in zip(pool, topic, strict=True)]
             )
+        behind = years_behind(question, subject, pool)
+        rough -= self.outdated * np.array(behind)
         rough -= self.elsewhere * np.array([only_points(s) for s in pool])
         best = self._short(np.argsort(-rough, kind="stable"), pool, aim)
-        return Draft(subject, pool, [pool[i] for i in best], rough[best], covered[best], aim)
+        current = [statement for statement, years in zip(pool, behind, strict=True) if not years]
+        return Draft(subject, pool, current, [pool[i] for i in best], rough[best], covered[best], aim)
 
     def _short(self, order: npt.NDArray[np.intp], pool: Sequence[Statement], aim: Aim | None) -> list[int]:
         """The first of this order; where something is to be told, sentences are most of them."""
@@ -260,6 +268,11 @@ class ExtractiveGenerator:
             if key := line_of(subject, statement):
                 firsts.setdefault((key, statement.chunk.document_id if quarterly else ""), statement)
         return list(firsts.values())[: self.most]
+
+
+def _broken_down(question: str, draft: Draft) -> list[Statement]:
+    """In the filing meant, else in any."""
+    return breakdown(question, draft.subject, draft.current) or breakdown(question, draft.subject, draft.pool)
 
 
 def _of_another(question: str, subject: Subject) -> bool:

@@ -9,10 +9,10 @@ from app.graph.meaning import near
 from app.graph.names import normalised, spans_of_words
 from app.graph.sectors import assigned
 from app.graph.themes import Theme, named_theme, theme_key
+from app.question.reading import ANNUAL
 from app.tools import Tools
 from app.types import Condition, Document, DocumentMeta, Entity, Filter, Mention, Question, Relation
 
-_ANNUAL = frozenset({"10-K", "20-F", "AR"})
 UNKNOWN = "unknown"
 _PASSING = 2
 """Mentions from which a filing discusses a theme, rather than touching it."""
@@ -56,7 +56,7 @@ async def scope(question: Question, asked: Asked, tools: Tools) -> Filter:
         return question.where
     documents = await tools.catalogue()
     newest: dict[str, Document] = {}
-    pool = [d for d in documents if d.meta.form in _ANNUAL] or documents
+    pool = [d for d in documents if d.meta.form in ANNUAL] or documents
     for document in sorted(pool, key=lambda d: (d.meta.period_end or "", d.meta.filed or "", d.id)):
         newest[document.meta.company or document.meta.title] = document
     ids = tuple(sorted(document.id for document in newest.values()))

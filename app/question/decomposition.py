@@ -10,13 +10,14 @@ from app.question.periods import Period, named_periods, without_periods
 from app.question.reading import Reading, read, reporting
 from app.types import Document
 
-_OVER_TIME = re.compile(
+OVER_TIME = re.compile(
     r"\b(?:over (?:time|the (?:years|quarters|periods))|trends?|histor(?:y|ical(?:ly)?)|fluctuat\w+|evol(?:ved?|ution)"
     r"|(?:these|those|reported|prior|previous|each|across|several|all|the|past)\s+(?:\w+\s+){0,2}(?:quarters|periods|years)"
     r"|(?:each|every|per) (?:\w+ )?(?:quarter|period|year)|quarter[- ](?:to|by|over)[- ]quarter"
     r"|quarterly reports|10-Qs|10-Ks|annual reports)\b",
     re.IGNORECASE,
 )
+"""Asks for several periods of one company."""
 _TOGETHER = re.compile(
     r"\b(?:and|or|vs|versus|than|both|each|between|among|compar\w+|differ\w*|respectively|against)\b", re.IGNORECASE
 )
@@ -94,7 +95,7 @@ def _by_period(question: str, filings: Sequence[Document], companies: tuple[str,
 
 
 def _by_filing(question: str, filings: Sequence[Document], reading: Reading, most: int) -> list[SubQuestion]:
-    if reading.latest or not _OVER_TIME.search(question):
+    if reading.latest or not OVER_TIME.search(question):
         return []
     chosen = _of_one_form(question, filings)
     chosen.sort(key=lambda document: (document.meta.period_end or "", document.id))

@@ -29,7 +29,7 @@ _EVENT = re.compile(rf"\b(?:{'|'.join(MONTHS)})\s+(?:19|20)\d\d\b", re.I)
 _LATEST = re.compile(
     r"\b(?:most recent|latest|newest|last)\s+(?:(?:annual|quarterly)\s+)?(?:10-?[KQ]|report|filing|quarter)\b", re.I
 )
-_COMPARED = re.compile(
+COMPARED = re.compile(
     r"\b(?:prior|previous|preceding|earlier|trend|histor|over (?:time|the)|year[- ]over|quarter[- ](?:over|to|by)"
     r"|(?:compar\w*|versus|vs\.?|than)\s+(?:\S+\s+){0,4}(?:quarters?|years?|periods?|10-?[KQ]s?)\b)",
     re.I,
@@ -43,7 +43,8 @@ _QUARTERS = re.compile(
 """Speaks of quarters one by one: quarterly filings are meant, where there are any."""
 _SHOWN = 20
 """Most ids put into a trace."""
-_ANNUAL = frozenset({"10-K", "20-F", "AR"})
+ANNUAL = frozenset({"10-K", "20-F", "AR"})
+"""Forms that report a whole year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def read(question: str, catalogue: Sequence[Document]) -> Reading:
     companies = sorted(named_companies(question, catalogue))
     forms = tuple(form for form, pattern in _FORMS if pattern.search(question))
     periods = named_periods(question)
-    latest = bool(_LATEST.search(question)) and not periods and not _COMPARED.search(question)
+    latest = bool(_LATEST.search(question)) and not periods and not COMPARED.search(question)
     wanted = forms or (("10-Q",) if _QUARTERS.search(question) else ())
     chosen: list[Document] = []
     unmatched: list[set[str]] = []
@@ -110,7 +111,7 @@ def _for_periods(documents: Sequence[Document], periods: Sequence[Period], forms
     found: dict[str, Document] = {}
     for period in periods:
         reporting = [d for d in documents if reports(d, period)]
-        annual = [d for d in reporting if d.meta.form in _ANNUAL]
+        annual = [d for d in reporting if d.meta.form in ANNUAL]
         whole = period.quarter is None and period.day is None and not forms
         found |= {d.id: d for d in (annual if whole and annual else reporting)}
     return list(found.values())
@@ -167,7 +168,7 @@ def _comparatives(chosen: Sequence[Document], periods: Sequence[Period]) -> list
     return [
         d
         for d in chosen
-        if d.meta.form in _ANNUAL and d.meta.fiscal_year and {d.meta.fiscal_year - 1, d.meta.fiscal_year - 2} & years
+        if d.meta.form in ANNUAL and d.meta.fiscal_year and {d.meta.fiscal_year - 1, d.meta.fiscal_year - 2} & years
     ]
 
 

@@ -113,6 +113,42 @@ async def test_a_breakdown_is_all_rows_of_its_table() -> None:
     ]
 
 
+def of_year(told: Hit, year: int) -> Hit:
+    meta = replace(told.chunk.meta, fiscal_year=year, period_end=f"{year}-12-31")
+    columns = tuple(f"Year ended December 31, {year - back}" for back in range(len(told.chunk.columns)))
+    return replace(told, chunk=replace(told.chunk, meta=meta, columns=columns, document_id=f"d{year}"))
+
+
+async def test_without_a_period_the_newest_filing_answers_though_an_older_one_is_ranked_before() -> None:
+    older = of_year(hit("At the end of the year we employed 310 people.", 1), 2021)
+    newer = of_year(hit("We employed 290 people at the end of the year, half of them at our mill.", 2), 2022)
+    assert (await ask("How many people does Orrin employ?", (older, newer))).text.startswith("We employed 290 people")
+    assert (await ask("How many people did Orrin employ in 2021?", (older, newer))).text.startswith("At the end")
+
+    income = (
+        of_year(hit("Net sales 1,577 1,460\nNet income 190 170", 1, kind="table"), 2021),
+        of_year(hit("Net sales 1,702 1,577\nNet income 210 190", 2, kind="table"), 2022),
+    )
+    assert (await ask("What is Orrin's net income?", income)).text.startswith("Net income: 210 [2],")
+    assert (await ask("What was Orrin's net income in 2021?", income)).text.startswith("Net income: 190 [")
+
+
+async def test_what_an_older_filing_alone_says_is_still_told() -> None:
+    older = of_year(hit("The mill in Brandt can press 40 tonnes an hour.", 1), 2021)
+    newer = of_year(hit("Our directors meet four times a year.", 2), 2022)
+    assert (await ask("How many tonnes can Orrin's mill press?", (older, newer))).text == (
+        "The mill in Brandt can press 40 tonnes an hour. [1]"
+    )
+
+
+async def test_a_breakdown_without_a_period_is_the_newest_filings() -> None:
+    rows = "Pumps 50 40\nValves 30 20\nTotal net sales 80 60"
+    older = of_year(hit(rows, 1, kind="table"), 2021)
+    newer = of_year(hit("Pumps 60 50\nValves 30 30\nTotal net sales 90 80", 2, kind="table"), 2022)
+    text = (await ask("What are Orrin's net sales by product?", (older, newer))).text
+    assert [line.partition(" [")[0] for line in text.splitlines()] == ["Pumps: 60", "Valves: 30", "Total net sales: 90"]
+
+
 async def test_a_quarter_that_two_filings_may_be_for_is_answered_from_both() -> None:
     def of(end: str, fiscal: int, quarter: str, value: str, rank: int) -> Hit:
         made = hit(f"Net sales {value}", rank, kind="table")
