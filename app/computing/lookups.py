@@ -32,15 +32,15 @@ _BESIDE = re.compile(
 """What a period's number alone does not tell."""
 _ASKING = frozenset(
     "10-k 10-q 10k 10q a about across against amount an and annual any are as at balance between bigger biggest "
-    "billion billions by cash change changed changes company compare compared comparison decline declined decrease "
-    "decreased decreases did differ disclose disclosed do does dollars during each earlier earnings end ended evolved "
-    "filed filing filings fiscal flow flows fluctuate fluctuated for form from generate generated greater greatest "
-    "grew grow growth had has have higher highest how in income increase increased increases incur incurred invested "
-    "is it its k larger largest latest less level levels lower lowest magnitude measure million millions more most "
-    "much net of on operations or over per period periods previous prior q quarter quarterly quarters question recent "
-    "relative report reported reports s same sheet shift shifted show shown smaller smallest spend spent stack state "
-    "stated statement statements than that the their these they this those thousand thousands time to total up usd "
-    "value varied vary versus vs was were what which with year years".split()
+    "billion billions by carried carry cash change changed changes company compare compared comparison decline "
+    "declined decrease decreased decreases did differ disclose disclosed do does dollars during each earlier earnings "
+    "end ended evolved filed filing filings fiscal flow flows fluctuate fluctuated for form from generate generated "
+    "greater greatest grew grow growth had has have higher highest how in income increase increased increases incur "
+    "incurred invested is it its k larger largest latest less level levels lower lowest magnitude measure million "
+    "millions more most much net of on operations or over owe owed per period periods previous prior q quarter "
+    "quarterly quarters question recent relative report reported reports s same sheet shift shifted show shown smaller "
+    "smallest spend spent stack state stated statement statements than that the their these they this those thousand "
+    "thousands time to total up usd value varied vary versus vs was were what which with year years".split()
 )
 """Words that ask, and name nothing more to be answered."""
 _WORD = re.compile(r"[\w&-]+")

@@ -1,6 +1,8 @@
 """Lines of the statements that a question names, quoted from the statements for the periods it means."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import pytest
 
@@ -91,12 +93,14 @@ def test_nothing_to_look_up(question: str, filings: Sequence[Document]) -> None:
     assert plan is None or plan.filings == ()
 
 
+PageOf: TypeAlias = tuple[Document, str, str, tuple[str, ...]]
+"""Of a filing: its section, a table's text and columns."""
 QUARTERS = (
     "Three months ended March 31, 2023",
     "Three months ended March 31, 2022",
     "Nine months ended March 31, 2023",
 )
-PAGES = (
+PAGES: tuple[PageOf, ...] = (
     (ANNUAL, "Statements of Income", "Total revenue 9,700 8,100", ("June 30, 2022", "June 30, 2021")),
     (ANNUAL, "Note 4", "Total revenue 12 11", ("June 30, 2022", "June 30, 2021")),
     (THIRD, "Statements of Income", "Total revenue 2,500 2,200 7,300", QUARTERS),
@@ -109,9 +113,9 @@ async def ask(question: str) -> tuple[str, list[bool]]:
     return answer.text, [citation.verified for citation in answer.citations]
 
 
-async def answered(question: str) -> Answer:
+async def answered(question: str, pages: Sequence[PageOf] = PAGES) -> Answer:
     store = FakeStore(STAMP)
-    for number, (document, section, text, columns) in enumerate(PAGES, start=1):
+    for number, (document, section, text, columns) in enumerate(pages, start=1):
         head = f"{' '.join(columns)}, in millions\n"
         chunk = Chunk(
             f"c{number}", document.id, number, number, len(head), len(head + text), text, "", "table", section,
@@ -169,3 +173,39 @@ async def test_the_question_is_searched_as_well_and_what_it_finds_stands_behind(
 async def test_what_a_ratio_lacks_does_not_keep_its_other_line_from_being_looked_up() -> None:
     text, _ = await ask("What percentage of Orrin's revenue was R&D in FY2022?")
     assert text.splitlines()[0] == "Total revenue: 9,700 million [1], for June 30, 2022 [1]."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which company had the larger long-term debt in 2022, Orrin or Pell?",
+        "Compare long-term debt of Orrin and Pell in 2022",
+        "How does the long-term debt of Orrin compare with that of Pell in 2022?",
+    ],
+)
+async def test_each_part_of_a_comparison_looks_its_line_up(question: str) -> None:
+    pell = replace(ANNUAL, id="pell", meta=replace(ANNUAL.meta, title="pell", company="Pell"))
+    days = ("June 30, 2022", "June 30, 2021")
+    debts = "Current portion of long-term debt 135 120\nLong-term debt, less current portion"
+    sheet = "Consolidated Balance Sheets"
+    pages = ((ANNUAL, sheet, f"{debts} 910 800", days), (pell, sheet, f"{debts} 2,535 2,390", days))
+    assert (await answered(question, pages)).text == (
+        "Orrin:\nLong-term debt, less current portion: 910 million [1], for June 30, 2022 [1].\n"
+        "Pell:\nLong-term debt, less current portion: 2,535 million [2], for June 30, 2022 [2]."
+    )
+
+
+async def test_debt_of_no_kind_is_all_of_it() -> None:
+    pages = (
+        (
+            ANNUAL,
+            "Consolidated Balance Sheets",
+            "Current portion of long-term debt 135 120\nLong-term debt, less current portion 910 800",
+            ("June 30, 2022", "June 30, 2021"),
+        ),
+    )
+    assert (await answered("How much debt did Orrin carry in FY2022?", pages)).text == (
+        "Current portion of long-term debt: 135 million [1], for June 30, 2022 [1].\n"
+        "Long-term debt, less current portion: 910 million [1], for June 30, 2022 [1].\n"
+        "Total debt, 2022, in millions: 135 + 910 = 1,045"
+    )
