@@ -79,7 +79,7 @@ def nearest(columns: Sequence[Column], edge: float) -> int:
 def column_headers(header: Sequence[Line], columns: Sequence[Column]) -> tuple[str, ...]:
     """Text over each column, top to bottom; a cell that spans several columns is given to each."""
     parts: list[list[str]] = [[] for _ in columns]
-    rows = [_over(line, columns) for line in header]
+    rows = _below_title(header, [_over(line, columns) for line in header])
     groups = _year_groups([cell for cells in rows for cell in cells], columns)
     for line, cells in zip(header, rows, strict=True):
         if line.is_years and PERIOD.search(prefix := " ".join(w.text for w in line.label)):
@@ -89,6 +89,14 @@ def column_headers(header: Sequence[Line], columns: Sequence[Column]) -> tuple[s
             if cell is not None:
                 parts[index].append(cell.text)
     return tuple(" ".join(p) for p in parts)
+
+
+def _below_title(header: Sequence[Line], rows: Sequence[list[Cell]]) -> list[list[Cell]]:
+    """Without the table's title: what stands alone above a line of the unit, "Summary of results" "(in millions)"."""
+    whole = [[cell.text for cell in spaced(line)] for line in header[:-1]]
+    below = max((i for i, cells in enumerate(whole) if len(cells) == 1 and unit(cells[0])), default=0)
+    titles = [i < below and len(cells) == 1 and not PERIOD.search(cells[0].text) for i, cells in enumerate(rows)]
+    return [[] if title else cells for title, cells in zip(titles, rows, strict=True)]
 
 
 def _year_groups(cells: Sequence[Cell], columns: Sequence[Column]) -> list[tuple[int, int]]:

@@ -112,6 +112,29 @@ def test_a_period_heads_all_its_years_and_a_title_no_column() -> None:
     assert [only(typeset(days)).columns[n] for n in (0, 3)] == [f"{three}2023", f"{nine}2023"]
 
 
+def test_a_title_above_the_unit_heads_no_column() -> None:
+    page = """
+                                          Summary of results
+        (Dollars in millions)
+                                          Years ended December 31,     Share of      Change
+                                             2024         2023            total  in percent
+        Looms                                 603          561            49.2%        7.5%
+        Spindles                              418          447            34.1%       (6.5)%
+    """
+    years = ("Years ended December 31, 2024", "Years ended December 31, 2023")
+    assert only(typeset(page)).columns == (*years, "Share of total", "Change in percent")
+
+
+def test_a_heading_of_two_lines_beside_the_unit_is_whole() -> None:
+    page = """
+                                                                    Percentage
+        (In millions)                      2024         2023            Change
+        Looms                               603          561              7.5%
+        Spindles                            418          447            (6.5)%
+    """
+    assert only(typeset(page)).columns == ("2024", "2023", "Percentage Change")
+
+
 def test_years_in_the_first_column_are_labels() -> None:
     table = only(
         typeset("""
