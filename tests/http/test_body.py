@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
-    """What came, be the connection closed or reset: it is reset where a byte is on its way to a service that has left."""
+    """What came, be the connection closed or reset, as where a byte was on its way to a service that has left."""
     came = b""
     with suppress(ConnectionResetError):
         while piece := await reader.read(65_536):
