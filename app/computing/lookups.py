@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.agent.actions import Actions
 from app.computing.calculations import checked
@@ -77,7 +77,7 @@ class Lookup:
         known = [term for term in self.terms if term in seen.operands and seen.operands[term].stated]
         passages = seen.passages(known, question.k) if known else None
         if passages is None:
-            return None if known else await self._otherwise(question, actions)
+            return None if known else await self._otherwise(question, actions) or await self._instead(question, actions)
         found = [seen.operands[term] for term in known]
         cited = await cite(quoted(found, passages, beside=self.beside), passages, actions.tools)
         text = "\n".join([cited.text, *self._restated(found)])
@@ -94,6 +94,11 @@ class Lookup:
             return None
         answer = await Computing(formula, self.filings).answer(question, actions)
         return None if answer is None else Looked(answer, self.whole)
+
+    async def _instead(self, question: Question, actions: Actions) -> Looked | None:
+        """The lines that stand for those asked for, where all of them have one."""
+        terms = tuple(replace(term, line=line) for term in self.terms if (line := LINES[term.line].instead))
+        return await replace(self, terms=terms).answer(question, actions) if len(terms) == len(self.terms) else None
 
     def _restated(self, found: Sequence[Operand]) -> list[str]:
         """The amounts in the scale asked for, where their tables have another."""

@@ -27,15 +27,19 @@ _PRIOR = 0.2
 def breakdown(question: str, subject: Subject, pool: Sequence[Statement]) -> list[Statement]:
     """The rows of one table that hold most of the subject, with a value for the period; empty where none are asked for.
 
-    They are a group of rows up to its total, or the rows of one label under the headings of several groups.
+    They are a group of rows up to its total, which may stand without the heading that it repeats, or the
+    rows of one label under the headings of several groups.
     """
     if not _ASKED.search(question):
         return []
     groups: dict[tuple[int, str], list[Statement]] = {}
     labels: dict[tuple[int, str], list[Statement]] = {}
+    above: dict[int, str] = {}
     for one in pool:
         if one.row is not None and shown_columns(one, question, subject.periods):
-            groups.setdefault((one.marker, one.group), []).append(one)
+            own = above.get(one.marker, "") if _is_total(one) and not one.group else one.group
+            groups.setdefault((one.marker, own), []).append(one)
+            above[one.marker] = one.group
             if one.group and set(tokens(one.row.label)) & subject.weights.keys():
                 labels.setdefault((one.marker, one.row.label), []).append(one)
     whole = [rows for own in groups.values() if len(rows := _to_total(own)) >= _LEAST_ROWS]

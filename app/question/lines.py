@@ -29,6 +29,8 @@ class Line:
     """Printed in parentheses where it is spent: its amount counts, not its sign."""
     otherwise: str = ""
     """Formula over other lines where a company prints none of its own."""
+    instead: str = ""
+    """Key of the line that is quoted where this one is neither printed nor to be computed."""
 
 
 TITLES: Mapping[StatementName, re.Pattern[str]] = {
@@ -198,6 +200,7 @@ LINES: Mapping[str, Line] = {
         r"(?<!net )(?:total )?debt|total borrowings",
         (r"total (?:debt|borrowings)",),
         otherwise="[current debt] + [debt]",
+        instead="debt",
     ),
     "current debt": Line(
         "balance",

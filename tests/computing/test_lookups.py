@@ -195,6 +195,20 @@ async def test_each_part_of_a_comparison_looks_its_line_up(question: str) -> Non
     )
 
 
+async def test_debt_of_no_kind_is_the_long_term_debt_where_there_is_no_total() -> None:
+    pages = (
+        (
+            ANNUAL,
+            "Balance Sheets",
+            "Long-term debt 910 800\nTotal liabilities 990 880",
+            ("June 30, 2022", "June 30, 2021"),
+        ),
+    )
+    assert (await answered("How much debt did Orrin carry in FY2022?", pages)).text == (
+        "Long-term debt: 910 million [1], for June 30, 2022 [1]."
+    )
+
+
 async def test_debt_of_no_kind_is_all_of_it() -> None:
     pages = (
         (

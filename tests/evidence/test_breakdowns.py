@@ -50,6 +50,15 @@ def test_one_label_under_several_headings() -> None:
     ]
 
 
+def test_a_total_that_repeats_its_heading_ends_the_breakdown() -> None:
+    headed = table("Revenue:\nPumps 70 60\nValves 30 35\nTotal revenue 100 95\nTax 3 2", "Note 2", 1)
+    assert labels("What was the revenue breakdown in 2022?", headed) == [
+        "Revenue: Pumps",
+        "Revenue: Valves",
+        "Total revenue",
+    ]
+
+
 def test_two_rows_break_nothing_down() -> None:
     assert (
         labels("What was the revenue breakdown in 2022?", table("Pumps 70 60\nTotal revenue 70 60", "Revenue", 1)) == []
