@@ -299,8 +299,7 @@ def _without_possessive(text: str) -> str:
 
 def without_names(question: str, companies: Sequence[str]) -> str:
     """The question less the words of these companies' names; whole where nothing else would be left."""
-    names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
-    kept = [word for word in _without_possessive(question).split() if not set(_WORD.findall(word.lower())) & names]
+    kept = [word for word, named in _marked(question, companies) if not named]
     return " ".join(kept) if any(_WORD.search(word) for word in kept) else question
 
 
@@ -309,13 +308,18 @@ def asked_of_one(question: str, others: Sequence[str]) -> str:
 
     "Which of Harrow and Pell carried more debt?" less Harrow is "Pell carried more debt?".
     """
-    names = {word.lower() for company in others for word in _WORD.findall(_without_possessive(company))}
-    words = _without_possessive(question).split()
-    gone = [bool(set(_WORD.findall(word.lower())) & names) for word in words]
-    beside = [before or after for before, after in zip([False, *gone], [*gone[1:], False], strict=False)]
+    words = _marked(question, others)
+    gone = [False, *(named for _, named in words), False]
     kept = [
         word
-        for word, named, joins in zip(words, gone, beside, strict=True)
-        if not named and not (joins and word.lower() in _JOINERS)
+        for (word, named), before, behind in zip(words, gone, gone[2:], strict=False)
+        if not named and not ((before or behind) and word.lower() in _JOINERS)
     ]
     return _WHICH_OF.sub("", " ".join(kept)) if any(_WORD.search(word) for word in kept) else question
+
+
+def _marked(question: str, companies: Sequence[str]) -> list[tuple[str, bool]]:
+    """The question's words, each with whether it is one of these companies' names."""
+    names = {word.lower() for company in companies for word in _WORD.findall(_without_possessive(company))}
+    words = _without_possessive(question).split()
+    return [(word, not names.isdisjoint(_WORD.findall(word.lower()))) for word in words]
