@@ -43,7 +43,8 @@ def build(name: str, options: dict[str, Any]) -> Architecture:
     try:
         return adapter.validate_json(orjson.dumps(options), strict=True)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:10])
+        places = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, ")) for e in error.errors()[:10]]
+        wrong = "; ".join(f"{place}: {what}" if place else what for place, what in places)
         raise InvalidOptions(f"{wrong}. {_said(name)}") from None
 
 

@@ -97,7 +97,7 @@ async def test_hybrid_without_a_leg_is_refused(make_client: MakeClient) -> None:
     async with make_client() as client:
         reply = await client.post("/query/hybrid", json={"question": "debt", "options": options})
     assert (reply.status_code, reply.json()["error_code"]) == (422, "invalid_options")
-    assert "a leg needs a weight above 0" in reply.json()["detail"]
+    assert reply.json()["detail"].startswith("a leg needs a weight above 0")
 
 
 async def test_passages_tell_their_rank_in_each_leg(make_client: MakeClient) -> None:
