@@ -8,7 +8,7 @@ import pytest
 from evals.errors import UsageError
 from evals.questions import Evidence, Question
 from evals.residuals import THRESHOLDS, Fitted, fitted, table, to_json
-from tests.architectures.test_agentic import ports
+from tests.architectures.two_companies import ports
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from app.agent.steps import prompt
 from app.architectures.agentic import Agentic
 from app.tools import Tools
 from app.types import Answer, FloatArray, Limits, Question
-from tests.architectures.test_agentic import acts, ports
+from tests.architectures.two_companies import acts, ports
 from tests.fakes import LetterEmbedder
 from tests.integration.openai_server import (
     COMPLETION,
